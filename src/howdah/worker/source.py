@@ -1,0 +1,71 @@
+"""What a worker sees of the world: where jobs come from and where reports go. It knows no database."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, TypeAlias
+
+from howdah.model.errors import LeaseLost
+from howdah.model.job import ClaimedJob, JobState, Lease, Policy, WorkerInfo
+from howdah.model.lease import Answer, Extension
+from howdah.model.outcome import Report
+
+Settled: TypeAlias = JobState | LeaseLost
+
+
+class AttemptTransaction(Protocol):
+    """The one transaction of an attempt: the handler writes in it, and it ends with the fenced report.
+
+    The plain methods belong to the handler's thread, those that begin with `a` to the event loop.
+    """
+
+    def open(self) -> Any:
+        """Begin at READ COMMITTED; gives the connection. Committing or rolling back on it is refused."""
+
+    def settle(self, job: ClaimedJob, report: Report) -> JobState:
+        """Write the report in this transaction and commit. Rolls back and raises LeaseLost when the lease is gone."""
+
+    def abandon(self) -> None:
+        """Roll back, and give the connection back. Never raises."""
+
+    async def aopen(self) -> Any: ...
+
+    async def asettle(self, job: ClaimedJob, report: Report) -> JobState: ...
+
+    async def aabandon(self) -> None: ...
+
+
+class JobSource(Protocol):
+    """Jobs and their reports. `extend` and `beat` block: the lease keeper's own thread calls them."""
+
+    keeps_leases: bool  # False: no keeper thread may run beside it (a source on one fixed connection)
+
+    async def open(self, worker: WorkerInfo, policies: Sequence[Policy]) -> None:
+        """Register the worker and its kinds' policies; be ready to claim."""
+
+    async def close(self) -> None:
+        """Take the worker off the list and give everything back. Never raises for a source that is gone."""
+
+    async def claim(self, quotas: Mapping[str, int], limit: int) -> list[ClaimedJob]:
+        """Claim at most `limit` jobs: queues in the order given, of each at most its quota."""
+
+    async def start(self, lease: Lease) -> Lease:
+        """The accept step: durable when it returns. Raises LeaseLost; after any other error, do not begin."""
+
+    async def settle(self, reports: Sequence[tuple[ClaimedJob, Report]]) -> list[Settled]:
+        """Settle attempts in one batch; the answers are in the order of the reports."""
+
+    async def arm(self) -> None:
+        """Ask to be woken by the next enqueue. Claim once more after this, then `wait`."""
+
+    async def wait(self, timeout: float) -> None:
+        """Return at the next wake-up, or after `timeout` seconds."""
+
+    def extend(self, extensions: Sequence[Extension]) -> list[Answer]:
+        """Extend leases; the answers are in the order of the extensions. Blocks."""
+
+    def beat(self, running: int, stopping: bool) -> None:
+        """Tell that the worker is alive. Blocks."""
+
+    def transaction(self) -> AttemptTransaction:
+        """The transaction for one attempt, not begun yet."""
