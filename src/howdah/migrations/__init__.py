@@ -1,0 +1,11 @@
+"""The schema's versions: frozen steps, one ledger, and the doors that apply them.
+
+`howdah migrate` and `Client.migrate()` call the runner; an Alembic revision calls `upgrade(op, …)`. All write the same
+ledger, `howdah.schema_version`, and do nothing where it has the step already.
+"""
+
+from howdah.migrations.alembic_steps import downgrade, upgrade
+from howdah.migrations.runner import applied_version, migrate, script
+from howdah.migrations.steps import SCHEMA_VERSION
+
+__all__ = ["SCHEMA_VERSION", "applied_version", "downgrade", "migrate", "script", "upgrade"]

@@ -12,7 +12,7 @@ from howdah.model.limits import Seconds, check_seconds
 from howdah.model.payload import Unstorable, encode
 
 
-class Outcome(Exception):  # noqa: N818  an outcome is no error, but it can be raised
+class Outcome(Exception):
     """Returned or raised by a handler. Raised inside `ctx.transaction()` it also rolls that back."""
 
 

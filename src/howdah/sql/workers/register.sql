@@ -1,0 +1,5 @@
+-- Shows a worker that has started.
+INSERT INTO howdah.workers AS w (worker, hostname, pid, version, queues)
+VALUES (%(worker)s::text, %(hostname)s::text, %(pid)s::integer, %(version)s::text, %(queues)s::jsonb)
+ON CONFLICT (worker) DO UPDATE SET heartbeat_at = howdah.clock(), stopping = false
+RETURNING w.started_at

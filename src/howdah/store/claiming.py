@@ -1,0 +1,131 @@
+"""Claiming jobs, and everything one does with the lease while the attempt runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from howdah.model.errors import JobNotClaimable, JobNotFound, LeaseLost
+from howdah.model.job import ClaimedJob, JobState, Lease
+from howdah.model.lease import Answer, Busy, Extended, Extension, Lost
+from howdah.model.outcome import Actor, Event, Report
+from howdah.model.repeats import lost_reason
+from howdah.store import rows
+from howdah.store.operation import Operation, Query, Row
+from howdah.store.settling import settle, without_lease
+
+LOWEST_PRIORITY, HIGHEST_PRIORITY = -32_768, 32_767
+
+
+def claim(
+    quotas: Mapping[str, int], limit: int, *, worker: str, lease: float | None = None
+) -> Operation[list[ClaimedJob]]:
+    """Claim at most `limit` jobs: queues in the order given, of each at most its quota.
+
+    `lease` in seconds replaces the kind's. Each queue is one range over all priorities from position 0.
+    """
+    found = yield Query(
+        "jobs/claim",
+        {
+            "queues": list(quotas),
+            "lows": [LOWEST_PRIORITY] * len(quotas),
+            "highs": [HIGHEST_PRIORITY] * len(quotas),
+            "floors": [0] * len(quotas),
+            "quotas": list(quotas.values()),
+            "limit": limit,
+            "worker": worker,
+            "lease": lease,
+        },
+    )
+    return [rows.claimed_job(row) for row in sorted(found, key=lambda row: row["n"])]
+
+
+def claim_job(job_id: int, *, worker: str, lease: float | None = None) -> Operation[ClaimedJob]:
+    """Claim one job, also of a paused queue: of two callers at once exactly one gets it.
+
+    Raises JobNotFound, or JobNotClaimable with who holds it and until when.
+    """
+    found = yield Query("jobs/claim_job", {"id": job_id, "worker": worker, "lease": lease})
+    if found:
+        return rows.claimed_job(found[0])
+    job = yield from _row(job_id)
+    if job["state"] == JobState.AVAILABLE:
+        # Passed over: outdated, or too late to start. Settle it, as a claim of its queue would.
+        for event in (Event.SUPERSEDE, Event.EXPIRE):
+            yield from settle([(without_lease(job_id), Report(event))], actor=Actor.CLAIM)
+        job = yield from _row(job_id)
+    running = job["state"] == JobState.RUNNING
+    raise JobNotClaimable(
+        job_id,
+        JobState(job["state"]),
+        job["worker"] if running else None,
+        job["lease_expires_at"] if running else None,
+    )
+
+
+def start(lease: Lease) -> Operation[Lease]:
+    """The accept step: committed, and flushed, before the handler's first instruction. Not repeatable.
+
+    Raises LeaseLost when the lease is not current, has expired, or has been started before.
+    """
+    found = yield Query("leases/start", {"id": lease.job_id, "token": lease.token})
+    if not found:
+        raise (yield from _lost(lease))
+    return replace(lease, expires_at=found[0]["lease_expires_at"])
+
+
+def extend(lease: Lease, seconds: float) -> Operation[Lease]:
+    """Move the lease's end to `seconds` from now, if that is later. Waits for the row. Raises LeaseLost."""
+    found = yield Query("leases/extend", {"id": lease.job_id, "token": lease.token, "seconds": seconds})
+    if not found:
+        raise (yield from _lost(lease))
+    return replace(lease, expires_at=found[0]["lease_expires_at"])
+
+
+def extend_many(extensions: Sequence[Extension]) -> Operation[list[Answer]]:
+    """Extend a worker's leases in one pass that waits for no lock; the answers are in the order of the extensions."""
+    leases = {extension.lease.job_id: extension.lease for extension in extensions}
+    found = yield Query(
+        "leases/extend_many",
+        {
+            "ids": list(leases),
+            "tokens": [lease.token for lease in leases.values()],
+            "seconds": [extension.seconds for extension in extensions],
+            "progress": [extension.progress for extension in extensions],
+        },
+    )
+    answers: dict[int, Answer] = {row["id"]: _extended(leases[row["id"]], row) for row in found}
+    missing = [lease for job_id, lease in leases.items() if job_id not in answers]
+    if missing:
+        standing = yield Query("leases/standing", {"ids": [lease.job_id for lease in missing]})
+        by_place = {row["n"]: row for row in standing}
+        for place, lease in enumerate(missing, start=1):
+            answers[lease.job_id] = _busy_or_lost(lease, by_place.get(place))
+    return [answers[extension.lease.job_id] for extension in extensions]
+
+
+def _extended(lease: Lease, row: Row) -> Extended:
+    if row["outdated"]:
+        return Extended(lease, row["lease_expires_at"], "superseded")
+    return Extended(lease, row["lease_expires_at"], "cancelled" if row["cancelled"] else None)
+
+
+def _busy_or_lost(lease: Lease, row: Row | None) -> Answer:
+    if row is None:
+        return Lost(lease, "pruned")
+    if row["state"] == JobState.RUNNING and row["attempt"] == lease.token and row["live"]:
+        return Busy(lease)
+    return Lost(lease, lost_reason(rows.trace(row), lease.token))
+
+
+def _row(job_id: int) -> Operation[Row]:
+    found = yield Query("jobs/get", {"id": job_id})
+    if not found:
+        raise JobNotFound(job_id)
+    return found[0]
+
+
+def _lost(lease: Lease) -> Operation[LeaseLost]:
+    found = yield Query("jobs/traces", {"ids": [lease.job_id]})
+    trace = rows.trace(found[0]) if found else None
+    return LeaseLost(lease, trace.state if trace else None, lost_reason(trace, lease.token))

@@ -1,0 +1,146 @@
+"""The passes of reaper, promoter and pruner: bounded, skipping what others hold, not stopped by a bad row."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import astuple
+
+import psycopg
+
+from howdah.model.job import JobState, Reaped
+from howdah.model.outcome import Actor, Event, Report
+from howdah.store.operation import Operation, Procedure, Query
+from howdah.store.settling import settle, without_lease
+
+log = logging.getLogger("howdah.sweep")
+
+BATCH = 1_000
+DAY = 86_400.0
+
+
+def sweep(retention: float, *, reaping: bool = True) -> Procedure[Mapping[str, int]]:
+    """One pass of everything, with its counts. `retention`: seconds, at least a day; `reaping`: leases too."""
+    yield ensure_partitions()
+    reaped = (yield from reap_all(BATCH)) if reaping else Reaped()
+    return {
+        "retried": reaped.retried,
+        "discarded": reaped.discarded,
+        "unknown": reaped.unknown,
+        "superseded": reaped.superseded,
+        "cancelled": reaped.cancelled,
+        "expired": (yield from _until_short(expire)),
+        "promoted": (yield from _until_short(promote)),
+        "pruned": (yield from prune(retention)),
+    }
+
+
+def reap_all(limit: int) -> Procedure[Reaped]:
+    """Settle every expired lease, `limit` at a time; a row that cannot be settled is logged and left out."""
+    total = Reaped()
+    while True:
+        try:
+            batch = yield reap(limit)
+        except psycopg.OperationalError:
+            raise
+        except psycopg.Error:
+            return add(total, (yield from _one_by_one(limit)))
+        total = add(total, batch)
+        if sum(astuple(batch)) < limit:
+            return total
+
+
+def reap(limit: int, only: int | None = None) -> Operation[Reaped]:
+    """Settle at most `limit` attempts whose lease has expired. Needs a transaction: the locks are kept to its end."""
+    found = yield Query("leases/find_expired", {"limit": limit, "only": only})
+    reports = [(without_lease(row["id"], row["attempt"]), Report(Event.REAP)) for row in found]
+    states = Counter((yield from settle(reports, actor=Actor.REAPER)).values())
+    return Reaped(
+        retried=states[JobState.SCHEDULED] + states[JobState.AVAILABLE],
+        discarded=states[JobState.DISCARDED],
+        unknown=states[JobState.UNKNOWN],
+        superseded=states[JobState.SUPERSEDED],
+        cancelled=states[JobState.CANCELLED],
+    )
+
+
+def add(left: Reaped, right: Reaped) -> Reaped:
+    """The sum of two passes."""
+    return Reaped(*(a + b for a, b in zip(astuple(left), astuple(right), strict=True)))
+
+
+def expire(limit: int) -> Operation[int]:
+    """Move at most `limit` jobs whose time to start has passed to history. Needs a transaction."""
+    found = yield Query("jobs/find_late", {"limit": limit})
+    reports = [(without_lease(row["id"]), Report(Event.EXPIRE)) for row in found]
+    return len((yield from settle(reports, actor=Actor.PROMOTER)))
+
+
+def promote(limit: int) -> Operation[int]:
+    """Make at most `limit` due jobs available."""
+    found = yield Query("jobs/promote", {"limit": limit})
+    return int(found[0]["promoted"])
+
+
+def prune(retention: float) -> Procedure[int]:
+    """Drop history past its retention, keys past their window, and workers silent for a day. Gives the steps done."""
+    done = 0
+    try:
+        while (yield _prune_history(retention)):
+            done += 1
+    except psycopg.errors.LockNotAvailable:
+        log.info("history is being read: its retention goes on at the next sweep")
+    done += yield from _until_short(_prune_keys)
+    yield _forget_workers()
+    return done
+
+
+def ensure_partitions() -> Operation[None]:
+    """Make history's partitions for the next 14 days, where they are missing."""
+    yield Query("history/ensure_partitions")
+
+
+def take_turn(name: str, interval: float) -> Operation[bool]:
+    """Whether this process does the sweep of this interval, in seconds: one in the whole database."""
+    return bool((yield Query("history/take_turn", {"name": name, "interval": interval})))
+
+
+def _one_by_one(limit: int) -> Procedure[Reaped]:
+    total = Reaped()
+    for job_id in (yield _expired_ids(limit)):
+        try:
+            total = add(total, (yield reap(1, only=job_id)))
+        except psycopg.OperationalError:
+            raise
+        except psycopg.Error as error:
+            log.error("job %s cannot be settled, its lease stays expired: %s", job_id, error)
+    return total
+
+
+def _expired_ids(limit: int) -> Operation[list[int]]:
+    found = yield Query("leases/find_expired", {"limit": limit, "only": None})
+    return [row["id"] for row in found]
+
+
+def _until_short(step: Callable[[int], Operation[int]]) -> Procedure[int]:
+    total = 0
+    while True:
+        done = yield step(BATCH)
+        total += done
+        if done < BATCH:
+            return total
+
+
+def _prune_history(retention: float) -> Operation[str | None]:
+    found = yield Query("history/prune", {"retention": max(retention, DAY)})
+    return found[0]["did"] if found else None
+
+
+def _prune_keys(limit: int) -> Operation[int]:
+    found = yield Query("history/prune_keys", {"limit": limit})
+    return int(found[0]["deleted"])
+
+
+def _forget_workers() -> Operation[None]:
+    yield Query("workers/forget")
