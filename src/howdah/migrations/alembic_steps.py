@@ -47,4 +47,4 @@ def _version(op: Operations) -> int:
 
 def _execute(op: Operations, statement: str) -> None:
     # A colon would be taken for a bind parameter.
-    op.execute(sa.text(statement.replace("\\", "\\\\").replace(":", "\\:")))
+    op.execute(sa.text(statement.replace(":", "\\:")))

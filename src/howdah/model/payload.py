@@ -40,6 +40,14 @@ def encode(value: Any, *, enc_hook: Callable[[Any], Any] | None = None, limit: i
     return text
 
 
+def decode(text: str) -> Any:
+    """The value of a JSON text. Raises Unstorable where it is none."""
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        raise Unstorable("$", _cause(error)) from error
+
+
 def _inspect(value: Any, path: str, depth: int) -> None:
     if depth > MAX_DEPTH:
         raise Unstorable("$", f"nests deeper than {MAX_DEPTH} levels")

@@ -85,6 +85,43 @@ def on_psycopg(connection: psycopg.Connection[Any]) -> Execute:
     return execute
 
 
+def on_own(connection: psycopg.Connection[Any]) -> Execute:
+    """As `on_psycopg`, on an autocommitted connection of ours: makes history's partition where one is missing."""
+    once = on_psycopg(connection)
+
+    def execute(query: Query | Selection) -> Rows:
+        try:
+            return once(query)
+        except psycopg.errors.CheckViolation as error:
+            if not lacks_partition(error):
+                raise
+            once(Query("history/ensure_partitions"))
+            return once(query)
+
+    return execute
+
+
+def on_async_own(connection: psycopg.AsyncConnection[Any]) -> AsyncExecute:
+    """As `on_own`, awaited."""
+    once = on_async_psycopg(connection)
+
+    async def execute(query: Query | Selection) -> Rows:
+        try:
+            return await once(query)
+        except psycopg.errors.CheckViolation as error:
+            if not lacks_partition(error):
+                raise
+            await once(Query("history/ensure_partitions"))
+            return await once(query)
+
+    return execute
+
+
+def lacks_partition(error: psycopg.Error) -> bool:
+    """Whether a row found no partition of history for its day: the only check of that table without a name."""
+    return error.diag.table_name == "history" and error.diag.constraint_name is None
+
+
 def on_async_psycopg(connection: psycopg.AsyncConnection[Any]) -> AsyncExecute:
     """As `on_psycopg`, awaited."""
 
@@ -109,7 +146,7 @@ def on_sqlalchemy(connection: Connection) -> Execute:
             connection.exec_driver_sql("SELECT")  # begins, as any statement does
             return on_psycopg(_driver(connection))(query)
         result = connection.exec_driver_sql(query.text, dict(query.params))
-        return [dict(row._mapping) for row in result] if result.returns_rows else []
+        return [dict(row) for row in result.mappings()] if result.returns_rows else []
 
     return execute
 
@@ -123,7 +160,7 @@ def on_async_sqlalchemy(connection: AsyncConnection) -> AsyncExecute:
             raw = await connection.get_raw_connection()
             return await on_async_psycopg(raw.driver_connection)(query)  # type: ignore[arg-type]
         result = await connection.exec_driver_sql(query.text, dict(query.params))
-        return [dict(row._mapping) for row in result] if result.returns_rows else []
+        return [dict(row) for row in result.mappings()] if result.returns_rows else []
 
     return execute
 

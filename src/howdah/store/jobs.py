@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from howdah.model.claimability import Claimability, why_not_claimable
 from howdah.model.errors import InvalidTransition, JobNotFound
 from howdah.model.job import FINAL, Job, JobState
 from howdah.model.limits import check_name
@@ -23,6 +24,16 @@ def is_unfinished(job_id: int) -> Operation[bool]:
     """Whether the job may still change by itself, cheaply: an unknown one waits for a person."""
     found = yield Query("jobs/state", {"id": job_id})
     return bool(found) and found[0]["state"] != JobState.UNKNOWN
+
+
+def why_not_running(job_id: int) -> Operation[str | None]:
+    """Why a claim passes the job over, or None if it may be claimed now. Raises JobNotFound."""
+    found = yield Query("jobs/standing", {"id": job_id})
+    if not found:
+        raise JobNotFound(job_id)
+    row = dict(found[0])
+    now = row.pop("now")
+    return why_not_claimable(Claimability(**{**row, "state": JobState(row["state"])}), now)
 
 
 def cancel(job_id: int) -> Operation[Job]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
@@ -19,16 +19,18 @@ Settled: TypeAlias = JobState | LeaseLost
 Reports: TypeAlias = Sequence[tuple[Lease, Report]]
 
 
-def settle_reports(reports: Reports, *, plain: bool = False, in_transaction: bool = False) -> Operation[list[Settled]]:
+def settle_reports(
+    reports: Reports, *, plain: Container[int] = (), in_transaction: bool = False
+) -> Operation[list[Settled]]:
     """Settle attempts; the answers are in the order of the reports.
 
-    `plain`: no job among them has a key or a subject, so completions can take the short way (whatever does not fit it
-    is settled the long way). `in_transaction`: a completion that is outdated writes nothing, so that the caller rolls
-    back. A report that is repeated is answered as before.
+    `plain`: the ids of jobs that have neither key nor subject, so that their completions can take the short way
+    (whatever does not fit it is settled the long way). `in_transaction`: a completion that is outdated writes nothing,
+    so that the caller rolls back. A report that is repeated is answered as before.
     """
     answers: list[Settled] = []
     for batch in _one_report_a_job(reports):
-        done = yield from (_complete(batch) if plain else _nothing())
+        done = yield from _complete([(lease, report) for lease, report in batch if lease.job_id in plain])
         rest = [(lease, report) for lease, report in batch if lease.job_id not in done]
         done.update((yield from settle(rest, in_transaction=in_transaction)))
         missing = [(lease, report) for lease, report in rest if lease.job_id not in done]
@@ -97,11 +99,6 @@ def _complete(batch: Reports) -> Operation[dict[int, Settled]]:
         },
     )
     return {row["id"]: JobState.COMPLETED for row in found}
-
-
-def _nothing() -> Operation[dict[int, Settled]]:
-    return {}
-    yield  # a generator, as the other way is
 
 
 def _explain(missing: Reports, in_transaction: bool) -> Operation[dict[int, Settled]]:

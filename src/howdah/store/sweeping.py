@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import astuple
+from dataclasses import asdict, astuple
 
 import psycopg
 
@@ -20,20 +20,23 @@ BATCH = 1_000
 DAY = 86_400.0
 
 
-def sweep(retention: float, *, reaping: bool = True) -> Procedure[Mapping[str, int]]:
-    """One pass of everything, with its counts. `retention`: seconds, at least a day; `reaping`: leases too."""
-    yield ensure_partitions()
+def sweep(retention: float) -> Procedure[Mapping[str, int]]:
+    """One pass of everything, with its counts. `retention` of history in seconds, at least a day."""
+    history = yield from sweep_history(retention)  # first: what the others finish needs today's partition
+    return {**(yield from sweep_jobs()), **history}
+
+
+def sweep_jobs(*, reaping: bool = True) -> Procedure[Mapping[str, int]]:
+    """Reaper and promoter; `reaping=False` leaves leases alone."""
     reaped = (yield from reap_all(BATCH)) if reaping else Reaped()
-    return {
-        "retried": reaped.retried,
-        "discarded": reaped.discarded,
-        "unknown": reaped.unknown,
-        "superseded": reaped.superseded,
-        "cancelled": reaped.cancelled,
-        "expired": (yield from _until_short(expire)),
-        "promoted": (yield from _until_short(promote)),
-        "pruned": (yield from prune(retention)),
-    }
+    expired = yield from _until_short(expire)
+    return {**asdict(reaped), "expired": expired, "promoted": (yield from _until_short(promote))}
+
+
+def sweep_history(retention: float) -> Procedure[Mapping[str, int]]:
+    """Partitions for the days to come, and the pruner."""
+    yield ensure_partitions()
+    return {"pruned": (yield from prune(retention))}
 
 
 def reap_all(limit: int) -> Procedure[Reaped]:
@@ -126,7 +129,7 @@ def _expired_ids(limit: int) -> Operation[list[int]]:
 def _until_short(step: Callable[[int], Operation[int]]) -> Procedure[int]:
     total = 0
     while True:
-        done = yield step(BATCH)
+        done: int = yield step(BATCH)
         total += done
         if done < BATCH:
             return total

@@ -1,0 +1,44 @@
+"""Alembic's environment for Howdah's own schema. The DSN comes from HOWDAH_DSN, or from `-x dsn=…`."""
+
+from alembic import context
+from sqlalchemy import create_engine, pool
+from sqlalchemy.schema import Table
+
+from howdah.store.dsn import sqlalchemy_url
+from howdah.store.tables import metadata
+
+OPTIONS = {
+    "target_metadata": metadata,
+    "version_table": "howdah_alembic_version",
+    "include_schemas": True,
+}
+
+
+def include_name(name, type_, parent_names):
+    """Only our schema."""
+    return name == "howdah" if type_ == "schema" else True
+
+
+def include_object(thing, name, type_, reflected, compare_to):
+    """History's day partitions come and go."""
+    table = thing if isinstance(thing, Table) else getattr(thing, "table", None)
+    return not (reflected and table is not None and table.name.startswith("history_"))
+
+
+def dsn():
+    return context.get_x_argument(as_dictionary=True).get("dsn")
+
+
+if context.is_offline_mode():
+    context.configure(dialect_name="postgresql", **OPTIONS)
+    with context.begin_transaction():
+        context.run_migrations()
+else:
+    given = context.config.attributes.get("connection")
+    engine = None if given is not None else create_engine(sqlalchemy_url(dsn()), poolclass=pool.NullPool)
+    with given if engine is None else engine.connect() as connection:
+        context.configure(
+            connection=connection, include_name=include_name, include_object=include_object, **OPTIONS
+        )
+        with context.begin_transaction():
+            context.run_migrations()

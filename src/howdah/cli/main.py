@@ -1,0 +1,92 @@
+"""`howdah`: the group of commands, loaded one by one, and what an error looks like."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from typing import Any
+
+import click
+
+FAILED, USAGE, BEHIND = 1, 2, 3
+
+COMMANDS = {
+    "demo": ("howdah.cli.demo", "Show on real files what happens when workers are killed."),
+    "drain": ("howdah.cli.work", "Run what is available, and exit."),
+    "enqueue": ("howdah.cli.enqueue", "Enqueue a job: howdah enqueue KIND key=value n:=3"),
+    "jobs": ("howdah.cli.jobs", "List and show jobs."),
+    "migrate": ("howdah.cli.migrate", "Bring the database to this release's schema."),
+    "sweep": ("howdah.cli.sweep", "One pass of reaper, promoter and pruner."),
+    "worker": ("howdah.cli.work", "Run a worker."),
+}
+
+
+class Commands(click.Group):
+    """Commands that are imported when they are used."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        return getattr(import_module(COMMANDS[cmd_name][0]), cmd_name)  # type: ignore[no-any-return]
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, COMMANDS[name][1]) for name in sorted(COMMANDS)])
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            from howdah.model.nearest import nearest
+
+            ctx.fail(f"no such command {args[0]!r}{nearest(args[0], COMMANDS)}")
+        return super().resolve_command(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        from howdah.model.errors import HowdahError, InvalidArgs, InvalidOption, SchemaMismatch
+
+        try:
+            return super().invoke(ctx)
+        except SchemaMismatch as error:
+            complain(str(error))
+            ctx.exit(BEHIND)
+        except (InvalidArgs, InvalidOption) as error:
+            complain(str(error))
+            ctx.exit(USAGE)
+        except (HowdahError, TimeoutError) as error:
+            complain(str(error))
+            ctx.exit(FAILED)
+
+
+@click.command(
+    cls=Commands,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Every command takes --dsn, or the environment variable HOWDAH_DSN. "
+    "Exit status: 0 fine, 1 the work failed, 2 usage, 3 the schema is behind.",
+)
+@click.version_option(package_name="howdah")
+def main() -> None:
+    """A work queue that lives in PostgreSQL.
+
+    \b
+    Try it:            howdah demo
+    Set a database up: howdah migrate --dsn postgresql://…
+    Run a worker:      howdah worker -m shop.jobs -q mail:10 -q default:5
+    """
+
+
+def complain(message: str) -> None:
+    """An error, for a person, on stderr."""
+    click.echo(f"howdah: {printable(message)}", err=True)
+
+
+def printable(text: str) -> str:
+    """Text out of the database without the characters that a terminal would obey."""
+    return "".join(c if c.isprintable() or c in "\n\t" else "\ufffd" for c in text)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,55 @@
+"""Options that many commands share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def dsn(command: F) -> F:
+    """`--dsn`, or HOWDAH_DSN, which does not show in the process list."""
+    return click.option("--dsn", metavar="DSN", help="Where PostgreSQL is. Default: $HOWDAH_DSN.")(command)
+
+
+def output(command: F) -> F:
+    """`-o table|json|jsonl`."""
+    return click.option(
+        "-o", "--output", type=click.Choice(["table", "json", "jsonl"]), default="table", show_default=True
+    )(command)
+
+
+def modules(command: F) -> F:
+    """`-m MODULE`, more than once."""
+    return click.option(
+        "-m",
+        "--module",
+        "modules",
+        multiple=True,
+        required=True,
+        metavar="MODULE",
+        help="A module whose kinds to run, or MODULE:NAME of a Worker built there.",
+    )(command)
+
+
+def queues(command: F) -> F:
+    """`-q QUEUE[:SLOTS]`, more than once."""
+    return click.option("-q", "--queue", "queues", multiple=True, metavar="QUEUE[:SLOTS]", help="Default: default:10.")(
+        command
+    )
+
+
+def parse_queues(given: tuple[str, ...]) -> dict[str, int] | None:
+    """`("mail:10", "bulk")` as queue → slots, ten where nothing is said. Raises UsageError."""
+    found: dict[str, int] = {}
+    for text in given:
+        name, colon, slots = text.rpartition(":")
+        if not colon:
+            name, slots = text, "10"
+        if not name or not slots.isdecimal() or int(slots) < 1:
+            raise click.UsageError(f"-q {text}: say QUEUE:SLOTS, with at least one slot")
+        found[name] = int(slots)
+    return found or None

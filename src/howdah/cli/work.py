@@ -1,0 +1,115 @@
+"""`howdah worker` and `howdah drain`."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from dataclasses import asdict
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from howdah.cli import options
+from howdah.cli.main import FAILED
+
+if TYPE_CHECKING:
+    from howdah import Worker
+
+LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+
+
+@click.command()
+@options.dsn
+@options.modules
+@options.queues
+@click.option("--grace", type=click.FloatRange(min=0), default=30.0, show_default=True, help="Seconds a stop may take.")
+@click.option("--poll", type=click.FloatRange(min=0.01), default=1.0, show_default=True, help="Seconds between looks.")
+@click.option("--threads", type=click.IntRange(min=1), help="Sync handlers at once. Default: as many as slots.")
+@click.option("--log-level", type=click.Choice(["debug", "info", "warning", "error"]), default="info")
+def worker(
+    dsn: str | None,
+    modules: tuple[str, ...],
+    queues: tuple[str, ...],
+    grace: float,
+    poll: float,
+    threads: int | None,
+    log_level: str,
+) -> None:
+    """Run a worker until SIGTERM, which stops it gracefully; a second one abandons what runs.
+
+    \b
+    howdah worker -m shop.jobs -q mail:10 -q default:5
+    howdah worker -m shop.jobs:worker      a Worker that the module has built
+    """
+    logging.basicConfig(level=log_level.upper(), format=LOG_FORMAT)
+    _worker(dsn, modules, queues, grace=grace, poll=poll, threads=threads).run()
+
+
+@click.command()
+@options.dsn
+@options.modules
+@options.queues
+@click.option("--limit", type=click.IntRange(min=1), help="At most this many attempts.")
+@click.option("--timeout", type=click.FloatRange(min=0), help="Stop after this many seconds.")
+@click.option("--strict", is_flag=True, help="Exit status 1 if a job was discarded.")
+@options.output
+@click.pass_context
+def drain(
+    ctx: click.Context,
+    dsn: str | None,
+    modules: tuple[str, ...],
+    queues: tuple[str, ...],
+    limit: int | None,
+    timeout: float | None,
+    strict: bool,
+    output: str,
+) -> None:
+    """Sweep once, run what is available, and exit: for services that scale to zero. Never waits for a backoff.
+
+    \b
+    howdah drain -m shop.jobs --timeout 50
+    """
+    from howdah.cli import show
+
+    logging.basicConfig(level=logging.WARNING, format=LOG_FORMAT)
+    drained = _worker(dsn, modules, queues).drain(limit=limit, timeout=timeout)
+    show.record(asdict(drained), output)
+    if strict and drained.discarded:
+        ctx.exit(FAILED)
+
+
+def _worker(dsn: str | None, modules: tuple[str, ...], queues: tuple[str, ...], **settings: Any) -> Worker:
+    from howdah import Worker
+
+    loaded = [_load(name) for name in modules]
+    built = [found for found in loaded if isinstance(found, Worker)]
+    if not built:
+        return Worker(dsn, loaded, queues=options.parse_queues(queues), **settings)
+    if len(loaded) > 1 or queues or dsn:
+        raise click.UsageError(
+            "-m MODULE:NAME names a Worker that is built already: give it alone, without -q and --dsn"
+        )
+    return built[0]
+
+
+def _load(name: str) -> Any:
+    module_name, _, attribute = name.partition(":")
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        module = import_module(module_name)
+    except ModuleNotFoundError as error:
+        if error.name and not module_name.startswith(error.name):
+            raise
+        raise click.UsageError(f"-m {module_name}: no such module here or on PYTHONPATH") from None
+    if not attribute:
+        return module
+    from howdah import Worker
+
+    found = getattr(module, attribute, None)
+    if not isinstance(found, Worker):
+        raise click.UsageError(f"-m {name}: {attribute} is not a Worker of {module_name}")
+    return found

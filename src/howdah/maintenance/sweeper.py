@@ -1,0 +1,69 @@
+"""Reaper, promoter and pruner as every worker runs them: no leader, one pass per interval in the whole database."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from howdah.store import sweeping
+from howdah.store.source import Runs
+
+log = logging.getLogger("howdah.sweep")
+
+DAY = 86_400.0
+
+
+@dataclass(frozen=True, slots=True)
+class SweepSettings:
+    """`interval` and `pruning` in seconds between passes; `retention` of history; `hold`, the longest lease."""
+
+    interval: float = 1.0
+    pruning: float = 60.0
+    retention: float = 30 * DAY
+    hold: float = 60.0
+
+
+class Sweeper:
+    """Sweeps until it is cancelled. Never raises: a pass that fails is logged, and the next one tries again."""
+
+    def __init__(self, runs: Runs, settings: SweepSettings) -> None:
+        self._runs = runs
+        self._settings = settings
+        self._reap_from = float("-inf")
+        self._logged_at = float("-inf")
+
+    async def run(self) -> None:
+        """A pass per interval, with jitter so that workers do not march in step."""
+        while True:
+            await self.run_once()
+            await asyncio.sleep(self._settings.interval * random.uniform(0.9, 1.1))  # noqa: S311
+
+    async def run_once(self) -> None:
+        """One pass, where it is this process's turn."""
+        settings = self._settings
+        try:
+            # A little less than the interval, or the jitter would make every other turn come too early.
+            if await self._runs.run(sweeping.take_turn("jobs", settings.interval * 0.8)):
+                self._log(await self._runs.run_procedure(sweeping.sweep_jobs(reaping=self._may_reap())))
+            if await self._runs.run(sweeping.take_turn("history", settings.pruning)):
+                self._log(await self._runs.run_procedure(sweeping.sweep_history(settings.retention)))
+        except Exception as error:  # a sweep is repeated; nothing of it may end the worker
+            # An outage expires every lease at once: their holders get one lease's time to come back.
+            self._reap_from = time.monotonic() + settings.hold
+            self._complain(error)
+
+    def _may_reap(self) -> bool:
+        return time.monotonic() >= self._reap_from
+
+    def _log(self, counts: Mapping[str, int]) -> None:
+        if any(counts.values()):
+            log.info("swept: %s", ", ".join(f"{name} {count}" for name, count in counts.items() if count))
+
+    def _complain(self, error: Exception) -> None:
+        if time.monotonic() - self._logged_at >= 1:
+            self._logged_at = time.monotonic()
+            log.warning("the sweep failed, it is tried again: %s", error)

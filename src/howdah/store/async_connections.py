@@ -1,0 +1,141 @@
+"""As `connections`, awaited; bound to the event loop of its first use."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
+
+import psycopg
+from psycopg.rows import TupleRow
+from psycopg_pool import AsyncConnectionPool
+
+from howdah.store import dsn
+from howdah.store.connections import POOL_SIZE, READ_COMMITTED, WAIT, check_schema, is_sqlalchemy, names_level
+from howdah.store.drivers import on_async_own, on_async_psycopg, run_async, run_procedure_async
+from howdah.store.operation import Operation, Procedure
+from howdah.store.trouble import own_errors
+
+if TYPE_CHECKING:
+    from sqlalchemy.ext.asyncio import AsyncEngine
+
+T = TypeVar("T")
+AsyncSource: TypeAlias = "str | AsyncConnectionPool[Any] | AsyncEngine | None"
+
+
+class OwnAsyncConnection(psycopg.AsyncConnection[TupleRow]):
+    """A connection of our own pool. `names_level`: the role's default is another level than READ COMMITTED."""
+
+    names_level: bool = False
+
+
+class AsyncConnections:
+    """Runs operations, each on a connection of its own. Opens at the first use, and belongs to that event loop."""
+
+    def __init__(self, source: AsyncSource, *, size: int = POOL_SIZE) -> None:
+        self._conninfo = dsn.resolve(source) if source is None or isinstance(source, str) else None
+        self._pool: AsyncConnectionPool[Any] | None = source if isinstance(source, AsyncConnectionPool) else None
+        self._engine: AsyncEngine | None = (
+            cast("AsyncEngine", source) if is_sqlalchemy(source, "ext.asyncio.engine.AsyncEngine") else None
+        )
+        if self._conninfo is None and self._pool is None and self._engine is None:
+            raise TypeError(
+                f"{type(source).__name__} is no source of connections here: give a DSN, a "
+                "psycopg_pool.AsyncConnectionPool or a SQLAlchemy AsyncEngine; Client takes their blocking twins"
+            )
+        self._size = size
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._opening = asyncio.Lock()
+        self._checked = False
+
+    async def run(self, operation: Operation[T]) -> T:
+        """Run an operation whose every statement may be committed by itself."""
+        with own_errors():
+            async with self.borrow() as connection:
+                if getattr(connection, "names_level", True):
+                    async with read_committed(connection):
+                        return await run_async(on_async_psycopg(connection), operation)
+                return await run_async(on_async_own(connection), operation)
+
+    async def transact(self, operation: Operation[T]) -> T:
+        """Run an operation in one transaction at READ COMMITTED."""
+        with own_errors():
+            async with self.borrow() as connection, read_committed(connection):
+                return await run_async(on_async_psycopg(connection), operation)
+
+    async def run_procedure(self, procedure: Procedure[T]) -> T:
+        """Run a procedure, each of its operations in a transaction."""
+        return await run_procedure_async(self.transact, procedure)
+
+    @asynccontextmanager
+    async def borrow(self, *, check: bool = True) -> AsyncIterator[psycopg.AsyncConnection[Any]]:
+        """A connection outside of a transaction. Raises SchemaMismatch, once it has looked."""
+        loop = asyncio.get_running_loop()
+        self._loop = self._loop or loop
+        if self._loop is not loop:
+            raise RuntimeError("this client belongs to another event loop, that of its first use: make one per loop")
+        if self._engine is not None:
+            async with self._engine.connect() as borrowed:
+                raw = (await borrowed.get_raw_connection()).driver_connection
+                assert isinstance(raw, psycopg.AsyncConnection)
+                await self._check(raw, check)
+                yield raw
+        else:
+            pool = self._pool if self._conninfo is None else await self._own_pool(self._conninfo, check)
+            assert pool is not None
+            async with pool.connection() as connection:
+                await self._check(connection, check)
+                yield connection
+
+    async def close(self) -> None:
+        """Close what we opened; a pool or engine of the user's stays open."""
+        if self._conninfo is not None and self._pool is not None:
+            await self._pool.close()
+            self._pool = None
+
+    async def _own_pool(self, conninfo: str, check: bool) -> AsyncConnectionPool[Any]:
+        async with self._opening:
+            if check and not self._checked:
+                # One plain connection first: it says at once why it cannot be had, where a pool would wait and retry.
+                async with await psycopg.AsyncConnection.connect(conninfo, autocommit=True) as probe:
+                    await self._check(probe, check)
+            if self._pool is None:
+                self._pool = AsyncConnectionPool(
+                    conninfo,
+                    connection_class=OwnAsyncConnection,
+                    kwargs={"autocommit": True},
+                    configure=_configure,
+                    min_size=0,
+                    max_size=self._size,
+                    timeout=WAIT,
+                    name="howdah",
+                    open=False,
+                )
+                await self._pool.open()
+            return self._pool
+
+    async def _check(self, connection: psycopg.AsyncConnection[Any], check: bool) -> None:
+        if check and not self._checked:
+            async with read_committed(connection):
+                await run_async(on_async_psycopg(connection), check_schema())
+            self._checked = True
+
+
+@asynccontextmanager
+async def read_committed(connection: psycopg.AsyncConnection[Any]) -> AsyncIterator[None]:
+    """A transaction that names its level, and leaves the connection's own setting as it was."""
+    level = connection.isolation_level
+    if level is not READ_COMMITTED:
+        await connection.set_isolation_level(READ_COMMITTED)
+    try:
+        async with connection.transaction():
+            yield
+    finally:
+        if level is not READ_COMMITTED and not connection.closed:
+            await connection.set_isolation_level(level)
+
+
+async def _configure(connection: OwnAsyncConnection) -> None:
+    await connection.set_isolation_level(READ_COMMITTED)
+    connection.names_level = await run_async(on_async_psycopg(connection), names_level())

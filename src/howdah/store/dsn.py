@@ -1,0 +1,46 @@
+"""Where PostgreSQL is: libpq text, a URL, or SQLAlchemy's `postgresql+psycopg://`."""
+
+from __future__ import annotations
+
+import os
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from howdah.model.errors import InvalidOption
+
+CONNECT_TIMEOUT = 10
+
+
+def resolve(dsn: str | None) -> str:
+    """The conninfo of a DSN, or of HOWDAH_DSN for None. Raises InvalidOption, which never shows a password."""
+    dsn = dsn or os.environ.get("HOWDAH_DSN")
+    if not dsn:
+        raise InvalidOption("dsn", None, "say where PostgreSQL is: a DSN, or the environment variable HOWDAH_DSN")
+    scheme, separator, rest = dsn.partition("://")
+    if separator:
+        base, _, driver = scheme.partition("+")
+        if base not in ("postgresql", "postgres"):
+            raise InvalidOption("dsn", f"{scheme}://…", "is not PostgreSQL: use postgresql://…")
+        if driver not in ("", "psycopg"):
+            raise InvalidOption("dsn", f"{scheme}://…", f"Howdah speaks psycopg, not {driver}: use {base}+psycopg://…")
+        dsn = f"{base}://{rest}"
+    try:
+        given = conninfo_to_dict(dsn)
+    except psycopg.ProgrammingError as error:
+        raise InvalidOption("dsn", "…", f"cannot be read: {_without_values(str(error))}") from None
+    given.setdefault("connect_timeout", CONNECT_TIMEOUT)
+    given.setdefault("application_name", "howdah")
+    return make_conninfo("", **given)
+
+
+def _without_values(message: str) -> str:
+    return message.split('"')[0].strip() or "it is neither a URL nor key=value pairs"
+
+
+def sqlalchemy_url(dsn: str | None) -> str:
+    """The URL by which SQLAlchemy connects where `resolve` would: everything is in the query, so any conninfo fits."""
+    from sqlalchemy import URL
+
+    given = {name: str(value) for name, value in conninfo_to_dict(resolve(dsn)).items()}
+    return URL.create("postgresql+psycopg", query=given).render_as_string(hide_password=False)

@@ -1,0 +1,166 @@
+"""The worker's source of jobs on PostgreSQL: on pools, or on one fixed connection."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, TypeVar
+
+import psycopg
+
+from howdah.model.job import ClaimedJob, Lease, Policy, WorkerInfo
+from howdah.model.lease import Answer, Extension
+from howdah.model.outcome import Report
+from howdah.model.source_errors import BatchRefused
+from howdah.store import claiming, settling, sweeping, workers
+from howdah.store.async_connections import AsyncConnections
+from howdah.store.attempt_transaction import PsycopgTransaction
+from howdah.store.bell import Bell
+from howdah.store.connections import Connections
+from howdah.store.drivers import on_psycopg, run
+from howdah.store.dsn import resolve
+from howdah.store.fixed import FixedRuns, FixedTransaction
+from howdah.store.keeper_connection import KeeperConnection
+from howdah.store.operation import Operation, Procedure
+from howdah.store.settling import Settled
+
+T = TypeVar("T")
+
+# Claims, settling, the sweep and a start step: what runs beside each other apart from the handlers' transactions.
+OWN_CONNECTIONS = 4
+
+
+class Runs(Protocol):
+    """Where operations run."""
+
+    async def run(self, operation: Operation[T]) -> T: ...
+    async def transact(self, operation: Operation[T]) -> T: ...
+    async def run_procedure(self, procedure: Procedure[T]) -> T: ...
+
+
+class Source:
+    """What every source has in common: claiming and settling through operations."""
+
+    def __init__(self, runs: Runs) -> None:
+        self._runs = runs
+        self._worker: WorkerInfo | None = None
+
+    async def open(self, worker: WorkerInfo, policies: Sequence[Policy]) -> None:
+        """Register the worker and its kinds' policies."""
+        self._worker = worker
+        await self._runs.run(sweeping.ensure_partitions())
+        await self._runs.run(workers.register_kinds(policies, worker.name))
+        await self._runs.run(workers.register_worker(worker))
+
+    async def claim(self, quotas: Mapping[str, int], limit: int) -> list[ClaimedJob]:
+        """Claim jobs; queues in the order given, of each at most its quota."""
+        return await self._runs.run(claiming.claim(quotas, limit, worker=self.worker.name))
+
+    async def start(self, lease: Lease) -> Lease:
+        """The accept step."""
+        return await self._runs.run(claiming.start(lease))
+
+    async def settle(self, reports: Sequence[tuple[ClaimedJob, Report]]) -> list[Settled]:
+        """Settle a batch; what the database cannot take is BatchRefused."""
+        plain = {job.id for job, _ in reports if job.key is None and job.subject is None}
+        operation = settling.settle_reports([(job.lease, report) for job, report in reports], plain=plain)
+        try:
+            return await self._runs.run(operation)
+        except (psycopg.DataError, psycopg.IntegrityError, psycopg.errors.ProgramLimitExceeded) as error:
+            raise BatchRefused(error) from error
+
+    @property
+    def worker(self) -> WorkerInfo:
+        """The worker that has opened this source."""
+        assert self._worker is not None, "open() comes first"
+        return self._worker
+
+
+class PooledSource(Source):
+    """On pools: an async one for claims and settling, a blocking one for the transactions of sync handlers, and a
+    connection each for the lease keeper and the listener."""
+
+    keeps_leases = True
+
+    def __init__(self, dsn: str | None, *, slots: int, queues: Sequence[str]) -> None:
+        conninfo = resolve(dsn)
+        self.connections = AsyncConnections(conninfo, size=OWN_CONNECTIONS + slots)
+        super().__init__(self.connections)
+        self._blocking = Connections(conninfo, size=slots)
+        self._keeper = KeeperConnection(conninfo)
+        self._bell = Bell(conninfo, self.connections, queues)
+
+    async def open(self, worker: WorkerInfo, policies: Sequence[Policy]) -> None:
+        """Register, and listen."""
+        await super().open(worker, policies)
+        self._bell.open()
+
+    async def close(self) -> None:
+        """Leave the list, as far as the database can be reached, and close every connection."""
+        await self._bell.close()
+        try:
+            if self._worker is not None:
+                await self._runs.run(workers.leave(self._worker))
+        except (psycopg.Error, OSError):
+            pass  # the row is forgotten after a day
+        finally:
+            self._keeper.close()
+            self._blocking.close()
+            await self.connections.close()
+
+    async def arm(self) -> None:
+        """Ask to be woken."""
+        await self._bell.arm()
+
+    async def wait(self, timeout: float) -> None:
+        """Until woken, or `timeout` seconds."""
+        await self._bell.wait(timeout)
+
+    def extend(self, extensions: Sequence[Extension]) -> list[Answer]:
+        """Extend leases, on the keeper's connection."""
+        return self._keeper.run(claiming.extend_many(extensions))
+
+    def beat(self, running: int, stopping: bool) -> None:
+        """The heartbeat, on the keeper's connection."""
+        self._keeper.run(workers.beat(self.worker, running, stopping))
+
+    def transaction(self) -> PsycopgTransaction:
+        """A transaction of the pools."""
+        return PsycopgTransaction(self._blocking, self.connections)
+
+
+class FixedSource(Source):
+    """On one connection that somebody else owns, with its transaction, if any: no pool, no thread, no wake-ups.
+
+    For tests that roll everything back. Leases are not extended, so they must outlast the handlers.
+    """
+
+    keeps_leases = False
+
+    def __init__(self, connection: psycopg.Connection[Any]) -> None:
+        super().__init__(FixedRuns(connection))
+        self._connection = connection
+
+    async def close(self) -> None:
+        """Leave the list; the connection stays its owner's."""
+        if self._worker is not None:
+            await self._runs.run(workers.leave(self._worker))
+
+    async def arm(self) -> None:
+        """Nobody wakes this source."""
+
+    async def wait(self, timeout: float) -> None:
+        """`timeout` seconds."""
+        await asyncio.sleep(timeout)
+
+    def extend(self, extensions: Sequence[Extension]) -> list[Answer]:
+        """Extend leases, on the connection."""
+        return run(on_psycopg(self._connection), claiming.extend_many(extensions))
+
+    def beat(self, running: int, stopping: bool) -> None:
+        """The heartbeat, on the connection."""
+        run(on_psycopg(self._connection), workers.beat(self.worker, running, stopping))
+
+    def transaction(self) -> FixedTransaction:
+        """A savepoint, or a transaction where none is open."""
+        return FixedTransaction(self._connection)

@@ -1,0 +1,54 @@
+"""The driver's errors that say something about Howdah, in its own words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import psycopg
+import psycopg_pool
+
+from howdah.migrations.steps import SCHEMA_VERSION
+from howdah.model.errors import SchemaMismatch, Unreachable
+
+_NO_SCHEMA = (
+    psycopg.errors.InvalidSchemaName,
+    psycopg.errors.UndefinedTable,
+    psycopg.errors.UndefinedFunction,
+    psycopg.errors.UndefinedColumn,
+)
+# The server is going down, coming up, or full; everything else with a SQLSTATE was an answer.
+_AWAY = {"57P01", "57P02", "57P03", "53300"}
+
+
+@contextmanager
+def schema_errors() -> Iterator[None]:
+    """A missing or older schema is SchemaMismatch; any other error is the caller's, on the caller's connection."""
+    try:
+        yield
+    except Exception as error:
+        if isinstance(getattr(error, "orig", error), _NO_SCHEMA):
+            raise SchemaMismatch(None, SCHEMA_VERSION) from error
+        raise
+
+
+@contextmanager
+def own_errors() -> Iterator[None]:
+    """As `schema_errors`; and a connection of ours that cannot be had, or broke, is Unreachable."""
+    try:
+        with schema_errors():
+            yield
+    except (psycopg_pool.PoolTimeout, psycopg_pool.PoolClosed, psycopg_pool.TooManyRequests) as error:
+        raise Unreachable(f"no connection to PostgreSQL: {error}") from error
+    except psycopg.OperationalError as error:
+        if is_lost(error):
+            raise Unreachable(f"PostgreSQL does not answer: {error}") from error
+        raise
+
+
+def is_lost(error: BaseException) -> bool:
+    """Whether the connection is gone, so that the outcome of the last statement may be unknown."""
+    if not isinstance(error, psycopg.OperationalError):
+        return False
+    state = error.sqlstate
+    return state is None or state in _AWAY or state.startswith("08")

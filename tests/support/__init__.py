@@ -1,0 +1,1 @@
+"""What the tests share: servers, databases, and tools to hold a race on purpose."""
