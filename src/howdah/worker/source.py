@@ -23,10 +23,14 @@ class AttemptTransaction(Protocol):
         """Begin at READ COMMITTED; gives the connection. Committing or rolling back on it is refused."""
 
     def settle(self, job: ClaimedJob, report: Report) -> JobState:
-        """Write the report in this transaction and commit. Rolls back and raises LeaseLost when the lease is gone."""
+        """Write the report in this transaction, commit, and give the connection back.
+
+        Raises LeaseLost when the lease is gone, `model.source_errors.TransactionFailed` when the handler's writes
+        cannot be committed. After any other error the outcome is unknown. `abandon` follows every error.
+        """
 
     def abandon(self) -> None:
-        """Roll back, and give the connection back. Never raises."""
+        """Roll back, and give the connection back. Never raises, whatever came before, and may be repeated."""
 
     async def aopen(self) -> Any: ...
 
@@ -36,7 +40,11 @@ class AttemptTransaction(Protocol):
 
 
 class JobSource(Protocol):
-    """Jobs and their reports. `extend` and `beat` block: the lease keeper's own thread calls them."""
+    """Jobs and their reports. `extend` and `beat` block: the lease keeper's own thread calls them.
+
+    Of `claim`, `arm` and `wait` one runs at a time, of `settle` too; all others may overlap with each other and these.
+    A call that is cancelled leaves the source usable.
+    """
 
     keeps_leases: bool  # False: no keeper thread may run beside it (a source on one fixed connection)
 
@@ -44,7 +52,10 @@ class JobSource(Protocol):
         """Register the worker and its kinds' policies; be ready to claim."""
 
     async def close(self) -> None:
-        """Take the worker off the list and give everything back. Never raises for a source that is gone."""
+        """Take the worker off the list and give everything back; also after an `open` that failed or was cancelled.
+
+        Never raises for a source that is gone.
+        """
 
     async def claim(self, quotas: Mapping[str, int], limit: int) -> list[ClaimedJob]:
         """Claim at most `limit` jobs: queues in the order given, of each at most its quota."""
@@ -53,13 +64,17 @@ class JobSource(Protocol):
         """The accept step: durable when it returns. Raises LeaseLost; after any other error, do not begin."""
 
     async def settle(self, reports: Sequence[tuple[ClaimedJob, Report]]) -> list[Settled]:
-        """Settle attempts in one batch; the answers are in the order of the reports."""
+        """Settle attempts in one batch; the answers are in the order of the reports.
+
+        Raises `model.source_errors.BatchRefused` for a report that can never be written. After any other error the
+        same reports are sent again, some of them perhaps in another batch.
+        """
 
     async def arm(self) -> None:
         """Ask to be woken by the next enqueue. Claim once more after this, then `wait`."""
 
     async def wait(self, timeout: float) -> None:
-        """Return at the next wake-up, or after `timeout` seconds."""
+        """Return at the next wake-up, or after `timeout` seconds. It may be cancelled at any moment."""
 
     def extend(self, extensions: Sequence[Extension]) -> list[Answer]:
         """Extend leases; the answers are in the order of the extensions. Blocks."""

@@ -1,0 +1,160 @@
+"""Keeps the leases of a worker alive, and declares an attempt over when it can not.
+
+Two daemon threads, away from the event loop, so that a handler that blocks the loop loses nothing. One extends and may
+hang with the database; the other only looks at the clock, so that an attempt ends in time whatever hangs.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+
+from howdah.model.lease import Answer, Busy, Extended, Extension, Lost
+from howdah.worker.attempt import Attempt
+from howdah.worker.source import JobSource
+from howdah.worker.trouble import Trouble
+
+# A tick is a sixth of the shortest lease: with extension from a third on, three tries before the fence. Not over a
+# second, so that cancel requests and progress are prompt; not under 20 ms, which serves leases down to 0.12 s.
+TICKS_PER_LEASE = 6
+SHORTEST_TICK = 0.02
+LONGEST_TICK = 1.0
+BEAT = 5.0
+MAX_EXTENSIONS = 1000  # in one request
+
+log = logging.getLogger(__name__)
+
+
+class LeaseKeeper:
+    """Holds the attempts from their claim until they are settled.
+
+    `interrupt(attempt)` is called in the keeper's threads after the attempt was asked to end.
+    """
+
+    def __init__(
+        self,
+        source: JobSource,
+        interrupt: Callable[[Attempt], None],
+        running: Callable[[], int],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._source = source
+        self._interrupt = interrupt
+        self._running = running
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._held: set[Attempt] = set()
+        self._threads: dict[threading.Thread, threading.Event] = {}
+        self._next_beat = 0.0
+        self._stopping = False
+        self._told_stopping = False
+        self._over = False
+        self._trouble = Trouble("extending leases")
+
+    def hold(self, attempts: Sequence[Attempt]) -> None:
+        """Keep these too."""
+        with self._lock:
+            self._held.update(attempts)
+        if any(attempt.job.lease_seconds < TICKS_PER_LEASE * LONGEST_TICK for attempt in attempts):
+            self.wake()  # the longest tick would come too late for them
+
+    def let_go(self, attempts: Iterable[Attempt]) -> None:
+        """Keep these no longer: they are settled, or left to expire."""
+        with self._lock:
+            self._held.difference_update(attempts)
+
+    def start(self) -> None:
+        """Begin to keep."""
+        for name, step in (("howdah-fence", self.fence), ("howdah-leases", self.extend)):
+            wake = threading.Event()
+            thread = threading.Thread(target=self._repeat, args=(step, wake), name=name, daemon=True)
+            self._threads[thread] = wake
+            thread.start()
+
+    def wake(self) -> None:
+        """Look now instead of at the next tick."""
+        for wake in self._threads.values():
+            wake.set()
+
+    def stopping(self) -> None:
+        """Tell with the next beat that the worker stops; leases are kept until `stop`."""
+        self._stopping = True
+        self.wake()
+
+    def stop(self) -> None:
+        """Keep nothing any more."""
+        self._over = True
+        self.wake()
+        for thread in self._threads:
+            thread.join(timeout=0.1)  # one that hangs in the source is a daemon
+
+    def fence(self) -> float:
+        """End the attempts whose lease was not extended in time; gives the seconds until the next may be due."""
+        now = self._clock()
+        running = [attempt for attempt in self._snapshot() if not attempt.ended]
+        for attempt in running:
+            if attempt.fence_at <= now:
+                log.warning("job %d: its lease could not be extended in time, its result is refused", attempt.job.id)
+                self._lose(attempt)
+        soonest = min((attempt.fence_at for attempt in running if not attempt.lost), default=now + LONGEST_TICK)
+        return min(max(soonest - now, 0.001), LONGEST_TICK)
+
+    def extend(self) -> float:
+        """Extend the leases that are due, and beat; gives the seconds until the next tick."""
+        attempts = self._snapshot()
+        try:
+            now = self._clock()
+            due = [attempt for attempt in attempts if attempt.needs_extension(now)]
+            for first in range(0, len(due), MAX_EXTENSIONS):
+                self._extend(due[first : first + MAX_EXTENSIONS])
+            self._beat(now)
+        except Exception as error:
+            if not self._over:
+                self._trouble.say(error)
+        shortest = min((attempt.job.lease_seconds for attempt in attempts), default=60.0)
+        return min(max(shortest / TICKS_PER_LEASE, SHORTEST_TICK), LONGEST_TICK)
+
+    def _extend(self, attempts: Sequence[Attempt]) -> None:
+        before = self._clock()  # and not after: the database's lease must outlast ours
+        extensions = [attempt.extension(before) for attempt in attempts]
+        answers = self._source.extend(extensions)
+        for attempt, extension, answer in zip(attempts, extensions, answers, strict=True):
+            self._take(attempt, extension, answer, before)
+
+    def _take(self, attempt: Attempt, extension: Extension, answer: Answer, before: float) -> None:
+        match answer:
+            case Extended(expires_at=expires_at, cancel=cancel):
+                attempt.deadline = max(attempt.deadline, before + extension.seconds)
+                attempt.expires_at = expires_at
+                if extension.progress is not None:
+                    attempt.progress_sent = extension.progress
+                if cancel is not None and attempt.ask(cancel):
+                    self._interrupt(attempt)
+            case Busy():
+                pass  # nobody can take it meanwhile; the fence decides
+            case Lost(reason=reason):
+                if not attempt.ended:  # else it is being settled at this moment, perhaps by this very worker
+                    log.info("job %d: its lease is lost (%s), its result is refused", attempt.job.id, reason)
+                self._lose(attempt)
+
+    def _beat(self, now: float) -> None:
+        stopping = self._stopping
+        if now >= self._next_beat or stopping is not self._told_stopping:
+            self._source.beat(self._running(), stopping)
+            self._next_beat, self._told_stopping = now + BEAT, stopping
+
+    def _lose(self, attempt: Attempt) -> None:
+        self.let_go((attempt,))
+        if attempt.ask("lost"):
+            self._interrupt(attempt)
+
+    def _snapshot(self) -> list[Attempt]:
+        with self._lock:
+            return list(self._held)
+
+    def _repeat(self, step: Callable[[], float], wake: threading.Event) -> None:
+        while not self._over:
+            wake.clear()  # before the step, so that nothing that comes during it is missed
+            wake.wait(step())
