@@ -15,7 +15,7 @@ def jobs() -> None:
 
 @jobs.command("list")
 @options.dsn
-@click.option("--state", type=click.Choice(list(JobState)), multiple=True)
+@click.option("--state", type=click.Choice([state.value for state in JobState]), multiple=True)
 @click.option("--kind")
 @click.option("--queue")
 @click.option("--key")

@@ -65,7 +65,7 @@ def _from_json(cls: Any, value: Any) -> Any:
 def _problem(error: Exception) -> str:
     """What does not fit, in one line, and without the value, which may be secret."""
     if not isinstance(error, msgspec.MsgspecError):
-        return _of_model(error) or f"{type(error).__name__}: {error}"
+        return f"{type(error).__name__}: {error}"
     message, at, place = str(error).rpartition(" - at ")
     return (_of_model(error.__cause__) or message or place) + at + (place if at else "")
 

@@ -329,7 +329,7 @@ $$;
 -- One step of retention: empties the oldest day that is past, or drops an empty one; says what it did, or nothing.
 -- It never waits longer than the timeout for a lock, since completions would queue behind a waiting DROP.
 CREATE FUNCTION howdah.prune_history(retention double precision) RETURNS text
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET lock_timeout = '100ms' AS
+LANGUAGE plpgsql STRICT SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET lock_timeout = '100ms' AS
 $$
 DECLARE
     oldest_kept date := ((howdah.clock() - make_interval(secs => greatest(retention, 86400))) AT TIME ZONE 'UTC')::date;
@@ -503,13 +503,23 @@ $$
 BEGIN
     IF kind IS NULL OR octet_length(kind) NOT BETWEEN 1 AND 200 THEN
         RAISE EXCEPTION 'howdah.enqueue: kind must be 1 to 200 bytes' USING ERRCODE = '22023';
+    ELSIF octet_length(queue) NOT BETWEEN 1 AND 200 OR octet_length(key) NOT BETWEEN 1 AND 200
+        OR octet_length(subject) NOT BETWEEN 1 AND 200 THEN
+        RAISE EXCEPTION 'howdah.enqueue: queue, key and subject must be 1 to 200 bytes' USING ERRCODE = '22023';
+    ELSIF jsonb_typeof(args) <> 'object' OR jsonb_typeof(headers) <> 'object' THEN
+        RAISE EXCEPTION 'howdah.enqueue: args and headers must be JSON objects' USING ERRCODE = '22023';
     ELSIF octet_length(args::text) > 1048576 THEN
         RAISE EXCEPTION 'howdah.enqueue: args are over 1 MiB' USING ERRCODE = '22023', HINT = 'Store a reference instead.';
-    ELSIF delay < 0 OR delay > 316224000 OR expires_in < 0 OR expires_in > 316224000 OR key_for < 0 THEN
+    ELSIF delay < 0 OR delay > 316224000 OR expires_in < 0 OR expires_in > 316224000
+        OR key_for < 0 OR key_for > 316224000 THEN
         RAISE EXCEPTION 'howdah.enqueue: delay, expires_in and key_for are seconds, from 0 to ten years'
             USING ERRCODE = '22023';
     ELSIF delay IS NOT NULL AND run_at IS NOT NULL THEN
         RAISE EXCEPTION 'howdah.enqueue: say either delay or run_at, not both' USING ERRCODE = '22023';
+    ELSIF NOT isfinite(run_at) THEN
+        RAISE EXCEPTION 'howdah.enqueue: run_at must be a moment, not infinity' USING ERRCODE = '22023';
+    ELSIF max_attempts NOT BETWEEN 1 AND 32767 THEN
+        RAISE EXCEPTION 'howdah.enqueue: max_attempts must be from 1 to 32767' USING ERRCODE = '22023';
     ELSIF priority NOT BETWEEN -32768 AND 32767 THEN
         RAISE EXCEPTION 'howdah.enqueue: priority must be from -32768 to 32767' USING ERRCODE = '22023';
     ELSIF key_for IS NOT NULL AND key IS NULL THEN
@@ -538,7 +548,7 @@ CREATE FUNCTION howdah.enqueue(
     subject text DEFAULT NULL,
     headers jsonb DEFAULT '{}',
     tags text[] DEFAULT '{}'
-) RETURNS bigint LANGUAGE sql VOLATILE AS
+) RETURNS bigint LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS
 $$
 SELECT e.id FROM howdah.enqueue_job(enqueue.kind, enqueue.args, enqueue.queue, enqueue.priority, enqueue.delay,
     enqueue.run_at, enqueue.expires_in, enqueue.max_attempts, enqueue.key, enqueue.key_for, enqueue.subject,
@@ -554,3 +564,241 @@ REVOKE ALL ON FUNCTION howdah.enqueue(text, jsonb, text, integer, double precisi
     text, double precision, text, jsonb, text[]) FROM PUBLIC;
 
 SELECT howdah.ensure_partition((now() AT TIME ZONE 'UTC')::date + n) FROM generate_series(-1, 14) AS n;
+
+-- What everything is, for psql's \d+, catalogues and dashboards. Seconds are double precision, moments timestamptz.
+COMMENT ON TABLE howdah.jobs IS 'Every job that is not final, and nothing else. Ask howdah.all_jobs about any job; columns marked Private may change in any release.';
+COMMENT ON COLUMN howdah.jobs.position IS 'Private: the order of claiming within queue and priority; a new one whenever the job becomes available.';
+COMMENT ON COLUMN howdah.jobs.claim_no IS 'Private: the order in which jobs of a subject were claimed, exact where the clock steps back.';
+COMMENT ON COLUMN howdah.jobs.origin_id IS 'Private: the job whose landing this one is; such a job is followed by no landing of its own.';
+COMMENT ON COLUMN howdah.jobs.needs_start IS 'Private: whether the running attempt uses the start step, as decided by its claim.';
+COMMENT ON COLUMN howdah.jobs.id IS 'The job''s number: unique for ever, kept when it moves to history. Larger means enqueued later, not committed later.';
+COMMENT ON COLUMN howdah.jobs.kind IS 'What the job does: selects its handler, and its policy in howdah.kinds.';
+COMMENT ON COLUMN howdah.jobs.queue IS 'The line in which it waits: the unit of claiming, pausing and limiting.';
+COMMENT ON COLUMN howdah.jobs.priority IS 'The lower number runs first.';
+COMMENT ON COLUMN howdah.jobs.attempt IS 'How often it has been claimed; the number of the running attempt is the fencing token. Only grows.';
+COMMENT ON COLUMN howdah.jobs.excused IS 'How many attempts do not count against max_attempts.';
+COMMENT ON COLUMN howdah.jobs.crashes IS 'How many attempts ended with their worker: the lease ran out.';
+COMMENT ON COLUMN howdah.jobs.run_at IS 'Not before this moment: a caller''s run_at or delay, a backoff, a snooze.';
+COMMENT ON COLUMN howdah.jobs.created_at IS 'When it was enqueued, by the database''s clock.';
+COMMENT ON COLUMN howdah.jobs.started_at IS 'When the start step was committed, for jobs that use it: the handler may have begun. Null: it has not.';
+COMMENT ON COLUMN howdah.jobs.expires_at IS 'If it has not been claimed by this moment, it expires. Null: never.';
+COMMENT ON COLUMN howdah.jobs.claimed_at IS 'When its newest attempt was claimed. Null: never since it was enqueued or put back.';
+COMMENT ON COLUMN howdah.jobs.worker IS 'Who holds the job, or held it last.';
+COMMENT ON COLUMN howdah.jobs.cancel_requested_at IS 'When somebody asked for its end while it was running: what it becomes is decided as the attempt ends.';
+COMMENT ON COLUMN howdah.jobs.key IS 'Its unique key: at most one live job per kind and key, see howdah.keys.';
+COMMENT ON COLUMN howdah.jobs.subject IS 'What it is about: the newest job of a kind and subject supersedes the older ones.';
+COMMENT ON COLUMN howdah.jobs.superseded_by IS 'The id of the newer job of its subject that replaced it.';
+COMMENT ON COLUMN howdah.jobs.settled_by IS 'Who ended the last attempt or state: worker, reaper, operator, enqueue, claim or promoter.';
+COMMENT ON COLUMN howdah.jobs.settled_event IS 'By which event: complete, fail, snooze, release, reap, cancel and so on.';
+COMMENT ON COLUMN howdah.jobs.settled_attempt IS 'Which attempt that was.';
+COMMENT ON COLUMN howdah.jobs.lane IS 'Its FIFO line inside the queue. Not used yet.';
+COMMENT ON COLUMN howdah.jobs.args IS 'What the handler gets: a JSON object of at most 1 MiB. May hold personal data.';
+COMMENT ON COLUMN howdah.jobs.headers IS 'Text by name, for tracing and the like; the handler sees it in its context.';
+COMMENT ON COLUMN howdah.jobs.tags IS 'Names to find it by.';
+COMMENT ON COLUMN howdah.jobs.progress IS 'What the handler last said of its progress.';
+COMMENT ON COLUMN howdah.jobs.errors IS 'The newest 20 failures: objects with attempt, at, event, type, message, traceback, worker.';
+COMMENT ON COLUMN howdah.jobs.state IS 'scheduled, blocked, available, running or unknown; never a final state.';
+COMMENT ON COLUMN howdah.jobs.lease_expires_at IS 'Until when the worker may run and report this attempt, while running or unknown.';
+COMMENT ON COLUMN howdah.jobs.max_attempts IS 'The cap of counted attempts set on this job. Null: its kind''s, see all_jobs.';
+
+COMMENT ON TABLE howdah.history IS 'Finished jobs, one partition per UTC day of finished_at; retention drops the days. Columns marked Private may change in any release.';
+COMMENT ON COLUMN howdah.history.claim_no IS 'Private: the order in which jobs of a subject were claimed, exact where the clock steps back.';
+COMMENT ON COLUMN howdah.history.origin_id IS 'Private: the job whose landing this one is; such a job is followed by no landing of its own.';
+COMMENT ON COLUMN howdah.history.id IS 'The job''s number: unique for ever, kept when it moves to history. Larger means enqueued later, not committed later.';
+COMMENT ON COLUMN howdah.history.kind IS 'What the job does: selects its handler, and its policy in howdah.kinds.';
+COMMENT ON COLUMN howdah.history.queue IS 'The line in which it waits: the unit of claiming, pausing and limiting.';
+COMMENT ON COLUMN howdah.history.priority IS 'The lower number runs first.';
+COMMENT ON COLUMN howdah.history.attempt IS 'How often it has been claimed; the number of the running attempt is the fencing token. Only grows.';
+COMMENT ON COLUMN howdah.history.excused IS 'How many attempts do not count against max_attempts.';
+COMMENT ON COLUMN howdah.history.crashes IS 'How many attempts ended with their worker: the lease ran out.';
+COMMENT ON COLUMN howdah.history.run_at IS 'Not before this moment: a caller''s run_at or delay, a backoff, a snooze.';
+COMMENT ON COLUMN howdah.history.created_at IS 'When it was enqueued, by the database''s clock.';
+COMMENT ON COLUMN howdah.history.started_at IS 'When the start step was committed, for jobs that use it: the handler may have begun. Null: it has not.';
+COMMENT ON COLUMN howdah.history.expires_at IS 'If it has not been claimed by this moment, it expires. Null: never.';
+COMMENT ON COLUMN howdah.history.claimed_at IS 'When its newest attempt was claimed. Null: never since it was enqueued or put back.';
+COMMENT ON COLUMN howdah.history.worker IS 'Who holds the job, or held it last.';
+COMMENT ON COLUMN howdah.history.cancel_requested_at IS 'When somebody asked for its end while it was running: what it becomes is decided as the attempt ends.';
+COMMENT ON COLUMN howdah.history.key IS 'Its unique key: at most one live job per kind and key, see howdah.keys.';
+COMMENT ON COLUMN howdah.history.subject IS 'What it is about: the newest job of a kind and subject supersedes the older ones.';
+COMMENT ON COLUMN howdah.history.superseded_by IS 'The id of the newer job of its subject that replaced it.';
+COMMENT ON COLUMN howdah.history.settled_by IS 'Who ended the last attempt or state: worker, reaper, operator, enqueue, claim or promoter.';
+COMMENT ON COLUMN howdah.history.settled_event IS 'By which event: complete, fail, snooze, release, reap, cancel and so on.';
+COMMENT ON COLUMN howdah.history.settled_attempt IS 'Which attempt that was.';
+COMMENT ON COLUMN howdah.history.lane IS 'Its FIFO line inside the queue. Not used yet.';
+COMMENT ON COLUMN howdah.history.args IS 'What the handler gets: a JSON object of at most 1 MiB. May hold personal data.';
+COMMENT ON COLUMN howdah.history.headers IS 'Text by name, for tracing and the like; the handler sees it in its context.';
+COMMENT ON COLUMN howdah.history.tags IS 'Names to find it by.';
+COMMENT ON COLUMN howdah.history.progress IS 'What the handler last said of its progress.';
+COMMENT ON COLUMN howdah.history.errors IS 'The newest 20 failures: objects with attempt, at, event, type, message, traceback, worker.';
+COMMENT ON COLUMN howdah.history.state IS 'completed, discarded, cancelled, superseded or expired.';
+COMMENT ON COLUMN howdah.history.lease_expires_at IS 'Always null: the lease ended with the job.';
+COMMENT ON COLUMN howdah.history.max_attempts IS 'The cap of counted attempts that applied as it ended.';
+COMMENT ON COLUMN howdah.history.finished_at IS 'When it ended, by the database''s clock.';
+COMMENT ON COLUMN howdah.history.result IS 'What the handler returned: JSON of at most 1 MiB.';
+
+COMMENT ON VIEW howdah.all_jobs IS 'Every job, live or finished: the one place to ask about any job.';
+COMMENT ON COLUMN howdah.all_jobs.id IS 'The job''s number: unique for ever, kept when it moves to history. Larger means enqueued later, not committed later.';
+COMMENT ON COLUMN howdah.all_jobs.kind IS 'What the job does: selects its handler, and its policy in howdah.kinds.';
+COMMENT ON COLUMN howdah.all_jobs.queue IS 'The line in which it waits: the unit of claiming, pausing and limiting.';
+COMMENT ON COLUMN howdah.all_jobs.priority IS 'The lower number runs first.';
+COMMENT ON COLUMN howdah.all_jobs.attempt IS 'How often it has been claimed; the number of the running attempt is the fencing token. Only grows.';
+COMMENT ON COLUMN howdah.all_jobs.excused IS 'How many attempts do not count against max_attempts.';
+COMMENT ON COLUMN howdah.all_jobs.crashes IS 'How many attempts ended with their worker: the lease ran out.';
+COMMENT ON COLUMN howdah.all_jobs.run_at IS 'Not before this moment: a caller''s run_at or delay, a backoff, a snooze.';
+COMMENT ON COLUMN howdah.all_jobs.created_at IS 'When it was enqueued, by the database''s clock.';
+COMMENT ON COLUMN howdah.all_jobs.started_at IS 'When the start step was committed, for jobs that use it: the handler may have begun. Null: it has not.';
+COMMENT ON COLUMN howdah.all_jobs.expires_at IS 'If it has not been claimed by this moment, it expires. Null: never.';
+COMMENT ON COLUMN howdah.all_jobs.claimed_at IS 'When its newest attempt was claimed. Null: never since it was enqueued or put back.';
+COMMENT ON COLUMN howdah.all_jobs.worker IS 'Who holds the job, or held it last.';
+COMMENT ON COLUMN howdah.all_jobs.cancel_requested_at IS 'When somebody asked for its end while it was running: what it becomes is decided as the attempt ends.';
+COMMENT ON COLUMN howdah.all_jobs.key IS 'Its unique key: at most one live job per kind and key, see howdah.keys.';
+COMMENT ON COLUMN howdah.all_jobs.subject IS 'What it is about: the newest job of a kind and subject supersedes the older ones.';
+COMMENT ON COLUMN howdah.all_jobs.superseded_by IS 'The id of the newer job of its subject that replaced it.';
+COMMENT ON COLUMN howdah.all_jobs.settled_by IS 'Who ended the last attempt or state: worker, reaper, operator, enqueue, claim or promoter.';
+COMMENT ON COLUMN howdah.all_jobs.settled_event IS 'By which event: complete, fail, snooze, release, reap, cancel and so on.';
+COMMENT ON COLUMN howdah.all_jobs.settled_attempt IS 'Which attempt that was.';
+COMMENT ON COLUMN howdah.all_jobs.lane IS 'Its FIFO line inside the queue. Not used yet.';
+COMMENT ON COLUMN howdah.all_jobs.args IS 'What the handler gets: a JSON object of at most 1 MiB. May hold personal data.';
+COMMENT ON COLUMN howdah.all_jobs.headers IS 'Text by name, for tracing and the like; the handler sees it in its context.';
+COMMENT ON COLUMN howdah.all_jobs.tags IS 'Names to find it by.';
+COMMENT ON COLUMN howdah.all_jobs.progress IS 'What the handler last said of its progress.';
+COMMENT ON COLUMN howdah.all_jobs.errors IS 'The newest 20 failures: objects with attempt, at, event, type, message, traceback, worker.';
+COMMENT ON COLUMN howdah.all_jobs.state IS 'Live: scheduled, blocked, available, running, unknown. Final: completed, discarded, cancelled, superseded, expired.';
+COMMENT ON COLUMN howdah.all_jobs.lease_expires_at IS 'Until when the worker may run and report this attempt, while running or unknown.';
+COMMENT ON COLUMN howdah.all_jobs.max_attempts IS 'The cap of counted attempts in effect: the job''s own, else its kind''s, else 10.';
+COMMENT ON COLUMN howdah.all_jobs.finished_at IS 'When it ended. Null: it has not.';
+COMMENT ON COLUMN howdah.all_jobs.result IS 'What the handler returned, once completed.';
+
+COMMENT ON TABLE howdah.kinds IS 'The policy of each kind: what settling statements and the reaper decide by, without the handler''s code. Written by workers as they start.';
+COMMENT ON COLUMN howdah.kinds.kind IS 'The kind''s stable name.';
+COMMENT ON COLUMN howdah.kinds.queue IS 'Where a job goes that was enqueued without a queue.';
+COMMENT ON COLUMN howdah.kinds.max_attempts IS 'The cap of counted attempts, unless the job has its own.';
+COMMENT ON COLUMN howdah.kinds.retry_base IS 'The delay before the first retry, in seconds.';
+COMMENT ON COLUMN howdah.kinds.retry_factor IS 'By how much each further delay grows.';
+COMMENT ON COLUMN howdah.kinds.retry_cap IS 'The longest delay before a retry, in seconds.';
+COMMENT ON COLUMN howdah.kinds.retry_jitter IS 'By what part of itself a delay varies, from 0 to 1.';
+COMMENT ON COLUMN howdah.kinds.lease IS 'How long a lease lasts, in seconds; at most 24 hours.';
+COMMENT ON COLUMN howdah.kinds.on_crash IS 'What the reaper does with an attempt whose worker vanished: retry, discard, or unknown (parked for a person).';
+COMMENT ON COLUMN howdah.kinds.on_supersede IS 'Whether a running job is told to end when a newer one of its subject comes: cancel, or finish.';
+COMMENT ON COLUMN howdah.kinds.on_discard IS 'The kind of the job that is enqueued when one of this kind is discarded.';
+COMMENT ON COLUMN howdah.kinds.on_unknown IS 'The kind of the job that is enqueued when one of this kind becomes unknown.';
+COMMENT ON COLUMN howdah.kinds.pinned IS 'Private: an operator''s policy is in force and workers do not change it.';
+COMMENT ON COLUMN howdah.kinds.declared IS 'Private: the policy as the code last declared it.';
+COMMENT ON COLUMN howdah.kinds.updated_at IS 'When this row last changed.';
+
+COMMENT ON TABLE howdah.keys IS 'Who holds a unique key: a row while its job lives, and for key_for seconds after its end.';
+COMMENT ON COLUMN howdah.keys.kind IS 'The kind that the key belongs to.';
+COMMENT ON COLUMN howdah.keys.key IS 'The unique key.';
+COMMENT ON COLUMN howdah.keys.job_id IS 'The job that holds it.';
+COMMENT ON COLUMN howdah.keys.key_for IS 'For how many seconds after the job''s end the key stays taken. Null: it is free at once.';
+COMMENT ON COLUMN howdah.keys.free_at IS 'When the key becomes free. Null: its job lives.';
+
+COMMENT ON TABLE howdah.queues IS 'Queues of which there is something to say; a queue without a row here is not paused.';
+COMMENT ON COLUMN howdah.queues.queue IS 'The queue''s name.';
+COMMENT ON COLUMN howdah.queues.paused_at IS 'Since when nothing of it is claimed. Null: it is not paused.';
+
+COMMENT ON TABLE howdah.workers IS 'Workers and their heartbeats; worker_status is the view to read. Nothing but this list depends on it.';
+COMMENT ON COLUMN howdah.workers.worker IS 'The worker''s name, unique to the process.';
+COMMENT ON COLUMN howdah.workers.hostname IS 'The machine it runs on.';
+COMMENT ON COLUMN howdah.workers.pid IS 'Its process id there.';
+COMMENT ON COLUMN howdah.workers.version IS 'The version of its package howdah.';
+COMMENT ON COLUMN howdah.workers.queues IS 'The queues it serves: a JSON object, queue to slots.';
+COMMENT ON COLUMN howdah.workers.running IS 'How many attempts it was running at its last heartbeat.';
+COMMENT ON COLUMN howdah.workers.stopping IS 'Whether it is stopping: no new claims.';
+COMMENT ON COLUMN howdah.workers.started_at IS 'When it started.';
+COMMENT ON COLUMN howdah.workers.heartbeat_at IS 'When it was last heard of.';
+
+COMMENT ON TABLE howdah.sweeps IS 'Private: when each kind of sweep last ran, so that one per interval serves the whole database.';
+COMMENT ON COLUMN howdah.sweeps.name IS 'Private: which sweep.';
+COMMENT ON COLUMN howdah.sweeps.last_at IS 'Private: when it last began.';
+
+COMMENT ON TABLE howdah.audit IS 'What operators did, and policies that changed: one row each.';
+COMMENT ON COLUMN howdah.audit.id IS 'The entry''s number.';
+COMMENT ON COLUMN howdah.audit.at IS 'When, by the database''s clock.';
+COMMENT ON COLUMN howdah.audit.actor IS 'Who: the database role of the session.';
+COMMENT ON COLUMN howdah.audit.action IS 'What: cancel, requeue, resolve, pause, resume, declare and so on.';
+COMMENT ON COLUMN howdah.audit.job_id IS 'The job it was about, if any.';
+COMMENT ON COLUMN howdah.audit.kind IS 'The kind it was about, if any.';
+COMMENT ON COLUMN howdah.audit.note IS 'What the actor said, or the worker that declared a kind.';
+COMMENT ON COLUMN howdah.audit.detail IS 'The facts of the action as a JSON object, such as from and to.';
+
+COMMENT ON TABLE howdah.schema_version IS 'The ledger of the schema''s versions, written by every way of migrating; the largest is the current one.';
+COMMENT ON COLUMN howdah.schema_version.version IS 'The version.';
+COMMENT ON COLUMN howdah.schema_version.applied_at IS 'When it was applied.';
+COMMENT ON COLUMN howdah.schema_version.applied_by IS 'The database role that applied it.';
+COMMENT ON COLUMN howdah.schema_version.via IS 'How it was applied.';
+COMMENT ON COLUMN howdah.schema_version.package_version IS 'The version of the package howdah that it came with.';
+
+COMMENT ON VIEW howdah.worker_status IS 'Which workers there are, and how they are.';
+COMMENT ON COLUMN howdah.worker_status.worker IS 'The worker''s name.';
+COMMENT ON COLUMN howdah.worker_status.hostname IS 'The machine it runs on.';
+COMMENT ON COLUMN howdah.worker_status.pid IS 'Its process id there.';
+COMMENT ON COLUMN howdah.worker_status.version IS 'The version of its package howdah.';
+COMMENT ON COLUMN howdah.worker_status.queues IS 'The queues it serves: a JSON object, queue to slots.';
+COMMENT ON COLUMN howdah.worker_status.slots IS 'How many attempts it can run at once, over all queues.';
+COMMENT ON COLUMN howdah.worker_status.running IS 'How many attempts it was running at its last heartbeat.';
+COMMENT ON COLUMN howdah.worker_status.started_at IS 'When it started.';
+COMMENT ON COLUMN howdah.worker_status.heartbeat_at IS 'When it was last heard of.';
+COMMENT ON COLUMN howdah.worker_status.heartbeat_age_seconds IS 'How long ago that was, in seconds.';
+COMMENT ON COLUMN howdah.worker_status.status IS 'alive; late: silent for over 15 seconds; stopping; lost: silent for over 60 seconds.';
+
+COMMENT ON VIEW howdah.queue_stats IS 'How each queue stands: one row per queue that has live jobs, a worker, or was ever paused.';
+COMMENT ON COLUMN howdah.queue_stats.queue IS 'The queue.';
+COMMENT ON COLUMN howdah.queue_stats.paused IS 'Whether it is paused: nothing of it is claimed.';
+COMMENT ON COLUMN howdah.queue_stats.paused_at IS 'Since when.';
+COMMENT ON COLUMN howdah.queue_stats.available IS 'Jobs that may be claimed now.';
+COMMENT ON COLUMN howdah.queue_stats.scheduled IS 'Jobs that are due later.';
+COMMENT ON COLUMN howdah.queue_stats.retrying IS 'Those of the scheduled that have been attempted before: backoff or snooze.';
+COMMENT ON COLUMN howdah.queue_stats.blocked IS 'Jobs that wait for a lane.';
+COMMENT ON COLUMN howdah.queue_stats.running IS 'Jobs that are leased.';
+COMMENT ON COLUMN howdah.queue_stats.unknown IS 'Jobs that began and whose worker vanished; each waits for a person.';
+COMMENT ON COLUMN howdah.queue_stats.leases_expired IS 'Running jobs whose lease is over and that wait for the reaper.';
+COMMENT ON COLUMN howdah.queue_stats.oldest_available_age_seconds IS 'How long the available job that was due first has been waiting, in seconds.';
+COMMENT ON COLUMN howdah.queue_stats.oldest_running_age_seconds IS 'How long ago the longest-running attempt was claimed, in seconds.';
+COMMENT ON COLUMN howdah.queue_stats.next_run_at IS 'When the next scheduled job is due.';
+COMMENT ON COLUMN howdah.queue_stats.workers IS 'How many workers serve the queue, alive or late.';
+COMMENT ON COLUMN howdah.queue_stats.slots IS 'How many attempts those can run at once of it.';
+COMMENT ON COLUMN howdah.queue_stats.utilization IS 'The running part of these slots: 1 is fully busy. Null without slots.';
+
+COMMENT ON VIEW howdah.lease_status IS 'Every running job and its lease.';
+COMMENT ON COLUMN howdah.lease_status.job_id IS 'The job.';
+COMMENT ON COLUMN howdah.lease_status.kind IS 'Its kind.';
+COMMENT ON COLUMN howdah.lease_status.queue IS 'Its queue.';
+COMMENT ON COLUMN howdah.lease_status.worker IS 'Who holds the lease.';
+COMMENT ON COLUMN howdah.lease_status.attempt IS 'The attempt''s number, which is the fencing token.';
+COMMENT ON COLUMN howdah.lease_status.claimed_at IS 'When the attempt was claimed.';
+COMMENT ON COLUMN howdah.lease_status.started_at IS 'When its start step was committed, if it uses one.';
+COMMENT ON COLUMN howdah.lease_status.lease_expires_at IS 'Until when the lease lasts.';
+COMMENT ON COLUMN howdah.lease_status.lease_remaining_seconds IS 'How long that is from now, in seconds; negative once it is over.';
+COMMENT ON COLUMN howdah.lease_status.expired IS 'Whether it is over: the reaper will settle the attempt.';
+COMMENT ON COLUMN howdah.lease_status.cancel_requested IS 'Whether the handler has been asked to end.';
+COMMENT ON COLUMN howdah.lease_status.progress IS 'What the handler last said of its progress.';
+
+COMMENT ON VIEW howdah.unknown_jobs IS 'Jobs that began and whose worker vanished, for a person or a reconciler to resolve.';
+COMMENT ON COLUMN howdah.unknown_jobs.id IS 'The job''s number.';
+COMMENT ON COLUMN howdah.unknown_jobs.kind IS 'Its kind.';
+COMMENT ON COLUMN howdah.unknown_jobs.queue IS 'Its queue.';
+COMMENT ON COLUMN howdah.unknown_jobs.attempt IS 'The attempt of which the outcome is unknown.';
+COMMENT ON COLUMN howdah.unknown_jobs.worker IS 'The worker that vanished.';
+COMMENT ON COLUMN howdah.unknown_jobs.started_at IS 'When its start step was committed: it may have begun from then on.';
+COMMENT ON COLUMN howdah.unknown_jobs.lease_expires_at IS 'When its lease ran out.';
+COMMENT ON COLUMN howdah.unknown_jobs.unknown_for_seconds IS 'How long ago that was, in seconds.';
+COMMENT ON COLUMN howdah.unknown_jobs.key IS 'Its unique key, which it still holds.';
+COMMENT ON COLUMN howdah.unknown_jobs.subject IS 'What it is about.';
+COMMENT ON COLUMN howdah.unknown_jobs.args IS 'What its handler got.';
+COMMENT ON COLUMN howdah.unknown_jobs.errors IS 'Its newest failures, and reports that came too late, as evidence.';
+
+COMMENT ON SEQUENCE howdah.job_id_seq IS 'Private: the ids of jobs.';
+COMMENT ON SEQUENCE howdah.position_seq IS 'Private: the order of claiming. Never set it.';
+COMMENT ON SEQUENCE howdah.claim_seq IS 'Private: the order in which jobs of a subject were claimed.';
+COMMENT ON SEQUENCE howdah.bell IS 'Private: 1 while a worker is idle and wants to be notified.';
+
+COMMENT ON FUNCTION howdah.clock() IS 'The time that every statement of Howdah goes by.';
+COMMENT ON FUNCTION howdah.enqueue IS 'Enqueues a job in the caller''s transaction, from triggers and other languages; gives its id, or that of the live job that holds the key. Durations are seconds.';
+COMMENT ON FUNCTION howdah.enqueue_job IS 'As howdah.enqueue, and says whether the job is new.';
+COMMENT ON FUNCTION howdah.ensure_partition(date) IS 'Makes history''s partition for a UTC day, where it is missing.';
+COMMENT ON FUNCTION howdah.prune_history(double precision) IS 'One step of retention, given in seconds and at least a day: empties the oldest day that is past, or drops it when empty. Says what it did, or null. Waits at most 100 ms for a lock.';
+COMMENT ON FUNCTION howdah.ring(text) IS 'Private: notifies the channel howdah with the queue''s name, if a worker is idle.';
+COMMENT ON FUNCTION howdah.enqueue_jobs(jsonb) IS 'Private: enqueues a batch with keys and subjects, atomically.';
+COMMENT ON FUNCTION howdah.take_key(text, text, bigint, double precision) IS 'Private: takes a unique key for a job, or gives the job that holds it.';
+COMMENT ON FUNCTION howdah.supersede_older(bigint[]) IS 'Private: moves to history the unstarted jobs that these replace, as far as they can be locked now.';

@@ -4,8 +4,8 @@
 ledger, `howdah.schema_version`, and do nothing where it has the step already.
 """
 
-from howdah.migrations.alembic_steps import downgrade, upgrade
+from howdah.migrations.alembic_steps import downgrade, script_location, upgrade
 from howdah.migrations.runner import applied_version, migrate, script
 from howdah.migrations.steps import SCHEMA_VERSION
 
-__all__ = ["SCHEMA_VERSION", "applied_version", "downgrade", "migrate", "script", "upgrade"]
+__all__ = ["SCHEMA_VERSION", "applied_version", "downgrade", "migrate", "script", "script_location", "upgrade"]

@@ -21,7 +21,7 @@ def upgrade(op: Operations, *, from_version: int, to_version: int) -> None:
     _execute(op, LOCK)
     found = from_version if op.get_context().as_sql else max(from_version, _version(op))
     for version in range(found + 1, to_version + 1):
-        for statement in step(version):
+        for statement in step(version, via="alembic"):
             _execute(op, statement)
 
 
@@ -46,5 +46,8 @@ def _version(op: Operations) -> int:
 
 
 def _execute(op: Operations, statement: str) -> None:
-    # A colon would be taken for a bind parameter.
-    op.execute(sa.text(statement.replace(":", "\\:")))
+    context = op.get_context()
+    if context.as_sql:
+        context.impl.static_output(f"{statement};")  # compiled for a driver, each % would be printed twice
+    else:
+        op.execute(sa.text(statement.replace(":", "\\:")))  # a colon would be taken for a bind parameter

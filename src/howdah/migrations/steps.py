@@ -18,13 +18,13 @@ _END = re.compile(r"(\$\w*\$)|(--[^\n]*)|('(?:[^']|'')*')|(;)")
 
 
 @cache
-def step(version: int) -> tuple[str, ...]:
+def step(version: int, via: str = "howdah") -> tuple[str, ...]:
     """The statements that lead from `version - 1` to `version`, the entry in the ledger last."""
     text = resources.files(__package__).joinpath(f"{version:04}.sql").read_text()
-    return (*statements(text), ledger_entry(version))
+    return (*statements(text), ledger_entry(version, via))
 
 
-def ledger_entry(version: int, via: str = "howdah") -> str:
+def ledger_entry(version: int, via: str) -> str:
     """The statement that writes a version into the ledger."""
     package = metadata.version("howdah").replace("'", "")
     return (
