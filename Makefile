@@ -32,7 +32,6 @@ check: .venv/.ready-for-development
 	$(BIN)/ruff format --check $(CHECKED)
 	$(BIN)/ruff check $(CHECKED)
 	$(BIN)/mypy
-	@if ls tests/contract/*.py >/dev/null 2>&1; then set -x; $(BIN)/pyright; fi
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest -q $(WITHOUT_DATABASE) || [ $$? -eq $(NOTHING_COLLECTED) ]
 

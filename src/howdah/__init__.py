@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from howdah.client.kind import Kind as Kind
     from howdah.client.kind import KindDecorator as KindDecorator
     from howdah.client.kind import job as job
+    from howdah.client.target import AsyncTarget as AsyncTarget
+    from howdah.client.target import SyncTarget as SyncTarget
     from howdah.model.errors import HowdahError as HowdahError
     from howdah.model.errors import InvalidArgs as InvalidArgs
     from howdah.model.errors import InvalidOption as InvalidOption
@@ -49,15 +51,16 @@ if TYPE_CHECKING:
     from howdah.model.outcome import Snooze as Snooze
     from howdah.model.retry import Retry as Retry
     from howdah.worker.context import Context as Context
-    from howdah.worker.context import Transaction as Transaction
     from howdah.worker.middleware import Middleware as Middleware
     from howdah.worker.middleware import Observer as Observer
+    from howdah.worker.transaction import Transaction as Transaction
 
 _HOME = {
     "howdah.app.worker": ("Worker",),
     "howdah.client.async_client": ("AsyncClient",),
     "howdah.client.client": ("Client",),
     "howdah.client.kind": ("AnyKind", "Kind", "KindDecorator", "job"),
+    "howdah.client.target": ("AsyncTarget", "SyncTarget"),
     "howdah.model.errors": (
         "HowdahError",
         "InvalidArgs",
@@ -96,8 +99,9 @@ _HOME = {
         "Snooze",
     ),
     "howdah.model.retry": ("Retry",),
-    "howdah.worker.context": ("Context", "Transaction"),
+    "howdah.worker.context": ("Context",),
     "howdah.worker.middleware": ("Middleware", "Observer"),
+    "howdah.worker.transaction": ("Transaction",),
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 

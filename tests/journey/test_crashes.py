@@ -77,10 +77,12 @@ def test_a_job_that_must_not_run_twice_is_parked_and_its_reconciler_is_called(
         start_worker()
         assert client.wait(job.id, 20).state is JobState.UNKNOWN
         wait_until(
-            lambda: conn.execute(
-                "SELECT 1 FROM howdah.history WHERE kind = 'looked_at' AND result #>> '{}' = %s", [f"{job.id} reap"]
-            ).fetchone()
-            is not None,
+            lambda: (
+                conn.execute(
+                    "SELECT 1 FROM howdah.history WHERE kind = 'looked_at' AND result #>> '{}' = %s", [f"{job.id} reap"]
+                ).fetchone()
+                is not None
+            ),
             what="the reconciler",
         )
         assert client.resolve(job.id, "completed", "seen").state is JobState.COMPLETED

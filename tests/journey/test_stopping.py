@@ -30,9 +30,7 @@ def test_sigterm_lets_what_has_begun_finish_and_claims_no_more(
     assert conn.execute("SELECT count(*) FROM howdah.workers").fetchone() == (0,)
 
 
-def test_a_second_signal_abandons_what_runs(
-    journey: str, conn: psycopg.Connection, start_worker: StartWorker
-) -> None:
+def test_a_second_signal_abandons_what_runs(journey: str, conn: psycopg.Connection, start_worker: StartWorker) -> None:
     worker = start_worker()
     with Client(journey) as client:
         job = kinds.block_for_gate.enqueue(client, "g")

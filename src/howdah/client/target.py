@@ -23,10 +23,7 @@ if TYPE_CHECKING:
     from howdah.client.client import Client
 
 SyncTarget: TypeAlias = "Client | psycopg.Connection[Any] | sa.Connection | Session | scoped_session[Any]"
-AsyncTarget: TypeAlias = (
-    "AsyncClient | psycopg.AsyncConnection[Any] | sa_asyncio.AsyncConnection | sa_asyncio.AsyncSession"
-    " | sa_asyncio.async_scoped_session[Any]"
-)
+AsyncTarget: TypeAlias = "AsyncClient | psycopg.AsyncConnection[Any] | sa_asyncio.AsyncConnection | sa_asyncio.AsyncSession | sa_asyncio.async_scoped_session[Any]"  # noqa: E501  one literal, or pyright cannot read it
 T = TypeVar("T")
 
 SYNC = "a Client, a psycopg.Connection, or SQLAlchemy's Connection, Session or scoped_session"

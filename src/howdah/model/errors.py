@@ -158,5 +158,8 @@ _WHY_LOST: dict[LostReason, str] = {
 
 
 def _short(value: object, limit: int = 100) -> str:
-    text = repr(value)
+    try:
+        text = repr(value)
+    except Exception:  # a number of too many digits, or a repr that raises: the refusal still has to be said
+        text = f"<{type(value).__name__}>"
     return text if len(text) <= limit else f"{text[:limit]}…"

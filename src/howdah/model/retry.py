@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 from howdah.model.errors import InvalidOption
@@ -53,7 +52,7 @@ def used_up(attempt: int, excused: int, max_attempts: int) -> bool:
 
 
 def _within(name: str, value: float, low: float, high: float) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise InvalidOption(name, value, "must be a finite number")
-    if not low <= value <= high:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise InvalidOption(name, value, "must be a number")
+    if not low <= value <= high:  # as NaN is not, either
         raise InvalidOption(name, value, f"must be from {low} to {high}")
