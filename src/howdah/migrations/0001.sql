@@ -81,7 +81,8 @@ CREATE TABLE howdah.jobs (
     autovacuum_vacuum_insert_scale_factor = 0.1,
     autovacuum_analyze_scale_factor = 0.1,
     autovacuum_analyze_threshold = 5000,
-    autovacuum_vacuum_cost_delay = 1
+    autovacuum_vacuum_cost_delay = 1,
+    vacuum_truncate = false
 );
 
 -- The claim index equals the claim's ORDER BY and is append-only: a job that becomes available gets a new position.
@@ -92,6 +93,14 @@ CREATE INDEX jobs_held ON howdah.jobs (state, id) WHERE state IN ('running', 'un
 CREATE INDEX jobs_subject ON howdah.jobs (kind, subject, id) WHERE subject IS NOT NULL;
 CREATE INDEX jobs_expiry ON howdah.jobs (expires_at)
     WHERE expires_at IS NOT NULL AND attempt = 0 AND state IN ('scheduled', 'blocked', 'available');
+
+-- A drained queue that is vacuumed down to no pages makes every plan a Seq Scan, and a worker's prepared statement keeps
+-- that plan into the next burst. So the table begins with a thousand pages, and vacuum leaves them to it.
+ALTER TABLE howdah.jobs SET (fillfactor = 10);
+INSERT INTO howdah.jobs (id, position, kind, args)
+SELECT -n, -n, 'filler', jsonb_build_object('filler', repeat('x', 450)) FROM generate_series(1, 1000) AS n;
+DELETE FROM howdah.jobs;
+ALTER TABLE howdah.jobs SET (fillfactor = 50);
 
 CREATE TABLE howdah.history (
     id bigint NOT NULL,
@@ -308,7 +317,7 @@ $$SELECT CASE WHEN pg_sequence_last_value('howdah.bell'::regclass) = 1 THEN pg_n
 
 -- History's partitions are UTC days. A plain table, then ATTACH: neither stops a completion beside an open reader.
 CREATE FUNCTION howdah.ensure_partition(day date) RETURNS void
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET client_min_messages = warning AS
 $$
 DECLARE
     leaf text := 'history_' || to_char(day, 'YYYYMMDD');
@@ -317,10 +326,11 @@ BEGIN
         RETURN;
     END IF;
     PERFORM pg_advisory_xact_lock(hashtextextended('howdah.ensure_partition', 0));
-    IF to_regclass('howdah.' || leaf) IS NOT NULL THEN
+    -- Somebody may have made it meanwhile. CREATE sees that; to_regclass would answer from this session's cache.
+    EXECUTE format('CREATE TABLE IF NOT EXISTS howdah.%I (LIKE howdah.history INCLUDING DEFAULTS INCLUDING CONSTRAINTS INCLUDING INDEXES)', leaf);
+    IF pg_partition_root(to_regclass('howdah.' || leaf)) IS NOT NULL THEN
         RETURN;
     END IF;
-    EXECUTE format('CREATE TABLE howdah.%I (LIKE howdah.history INCLUDING DEFAULTS INCLUDING CONSTRAINTS INCLUDING INDEXES)', leaf);
     EXECUTE format('ALTER TABLE howdah.history ATTACH PARTITION howdah.%I FOR VALUES FROM (%L) TO (%L)', leaf,
         to_char(day, 'YYYY-MM-DD') || ' 00:00:00+00', to_char(day + 1, 'YYYY-MM-DD') || ' 00:00:00+00');
 END

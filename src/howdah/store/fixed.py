@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from contextlib import suppress
 from typing import Any, TypeVar
 
@@ -17,21 +19,55 @@ from howdah.store.trouble import is_lost
 
 T = TypeVar("T")
 
+LOOK = 0.001  # seconds between looks whether the connection is free
+
+
+class Turn:
+    """Who may use the connection: one attempt's transaction, from its begin to its end, or one operation.
+
+    A lock of threads, since sync handlers have their own; the event loop never blocks on it.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+
+    def take(self) -> None:
+        """Wait for the turn, in a thread."""
+        self._lock.acquire()
+
+    async def atake(self) -> None:
+        """Wait for the turn, in the event loop."""
+        while not self._lock.acquire(blocking=False):
+            await asyncio.sleep(LOOK)
+
+    def give(self) -> None:
+        """End the turn."""
+        self._lock.release()
+
 
 class FixedRuns:
     """Runs operations on the connection, inside of whatever transaction its owner has open."""
 
     def __init__(self, connection: psycopg.Connection[Any]) -> None:
-        self._connection = connection
+        self.connection = connection
+        self.turn = Turn()
 
     async def run(self, operation: Operation[T]) -> T:
         """Run an operation."""
-        return run(on_psycopg(self._connection), operation)
+        await self.turn.atake()
+        try:
+            return run(on_psycopg(self.connection), operation)
+        finally:
+            self.turn.give()
 
     async def transact(self, operation: Operation[T]) -> T:
         """Run an operation as a whole: in a savepoint, or a transaction where none is open."""
-        with self._connection.transaction():
-            return run(on_psycopg(self._connection), operation)
+        await self.turn.atake()
+        try:
+            with self.connection.transaction():
+                return run(on_psycopg(self.connection), operation)
+        finally:
+            self.turn.give()
 
     async def run_procedure(self, procedure: Procedure[T]) -> T:
         """Run a procedure, each of its operations as a whole."""
@@ -39,24 +75,27 @@ class FixedRuns:
 
 
 class FixedTransaction:
-    """An attempt's transaction as a block on the connection."""
+    """An attempt's transaction as a block on the connection, which is its alone until the block ends."""
 
-    def __init__(self, connection: psycopg.Connection[Any]) -> None:
-        self._connection = connection
+    def __init__(self, runs: FixedRuns) -> None:
+        self._connection = runs.connection
+        self._turn = runs.turn
         self._block: Any = None
 
     def open(self) -> psycopg.Connection[Any]:
         """Begin the block."""
-        self._block = self._connection.transaction()
-        self._block.__enter__()
-        return self._connection
+        self._turn.take()
+        return self._begin()
 
     def settle(self, job: ClaimedJob, report: Report) -> JobState:
         """Write the report and end the block. Raises LeaseLost, TransactionFailed."""
         try:
             state = run(on_psycopg(self._connection), settle_one(job.lease, report, in_transaction=True))
             block, self._block = self._block, None
-            block.__exit__(None, None, None)
+            try:
+                block.__exit__(None, None, None)
+            finally:
+                self._turn.give()
         except psycopg.Error as error:
             raise error if is_lost(error) else TransactionFailed(error) from error
         return state
@@ -64,13 +103,18 @@ class FixedTransaction:
     def abandon(self) -> None:
         """Roll the block back, if it is open."""
         block, self._block = self._block, None
-        with suppress(psycopg.Error, psycopg.Rollback):
-            if block is not None:
+        if block is None:
+            return
+        try:
+            with suppress(psycopg.Error, psycopg.Rollback):
                 block.__exit__(psycopg.Rollback, psycopg.Rollback(), None)
+        finally:
+            self._turn.give()
 
     async def aopen(self) -> psycopg.Connection[Any]:
         """As `open`."""
-        return self.open()
+        await self._turn.atake()
+        return self._begin()
 
     async def asettle(self, job: ClaimedJob, report: Report) -> JobState:
         """As `settle`."""
@@ -79,3 +123,13 @@ class FixedTransaction:
     async def aabandon(self) -> None:
         """As `abandon`."""
         self.abandon()
+
+    def _begin(self) -> psycopg.Connection[Any]:
+        try:
+            self._block = self._connection.transaction()
+            self._block.__enter__()
+        except BaseException:
+            self._block = None
+            self._turn.give()
+            raise
+        return self._connection

@@ -138,7 +138,8 @@ class FixedSource(Source):
     keeps_leases = False
 
     def __init__(self, connection: psycopg.Connection[Any]) -> None:
-        super().__init__(FixedRuns(connection))
+        self._fixed = FixedRuns(connection)
+        super().__init__(self._fixed)
         self._connection = connection
 
     async def close(self) -> None:
@@ -163,4 +164,4 @@ class FixedSource(Source):
 
     def transaction(self) -> FixedTransaction:
         """A savepoint, or a transaction where none is open."""
-        return FixedTransaction(self._connection)
+        return FixedTransaction(self._fixed)

@@ -1,11 +1,16 @@
 -- Completes a set of plain attempts (no key, no subject), moving them to history; gives the ids that it completed.
 WITH locked AS MATERIALIZED (
     SELECT j.id, x.result
-    FROM unnest(%(ids)s::bigint[], %(tokens)s::integer[], %(results)s::jsonb[]) AS x (id, token, result)
-    JOIN howdah.jobs j ON j.id = x.id
-    WHERE j.attempt = x.token AND j.state = 'running' AND j.key IS NULL AND j.subject IS NULL
-    ORDER BY j.id
-    FOR NO KEY UPDATE OF j
+    FROM (
+        SELECT x.id, x.token, x.result
+        FROM unnest(%(ids)s::bigint[], %(tokens)s::integer[], %(results)s::jsonb[]) AS x (id, token, result)
+        ORDER BY x.id
+    ) x
+    CROSS JOIN LATERAL ( -- one row by its id, whatever the statistics say of how many are running
+        SELECT j.id FROM howdah.jobs j
+        WHERE j.id = x.id AND j.attempt = x.token AND j.state = 'running' AND j.key IS NULL AND j.subject IS NULL
+        FOR NO KEY UPDATE
+    ) j
 ),
 gone AS (
     DELETE FROM howdah.jobs j USING locked l WHERE j.id = l.id RETURNING j.*, l.result

@@ -2,9 +2,11 @@
 WITH locked AS MATERIALIZED (
     SELECT j.id, j.lease_expires_at, x.seconds, x.progress
     FROM unnest(%(ids)s::bigint[], %(tokens)s::integer[], %(seconds)s::double precision[], %(progress)s::jsonb[]) AS x (id, token, seconds, progress)
-    JOIN howdah.jobs j ON j.id = x.id
-    WHERE j.attempt = x.token AND j.state = 'running'
-    FOR NO KEY UPDATE OF j SKIP LOCKED
+    CROSS JOIN LATERAL ( -- one row by its id, whatever the statistics say of how many are running
+        SELECT j.id, j.lease_expires_at FROM howdah.jobs j
+        WHERE j.id = x.id AND j.attempt = x.token AND j.state = 'running'
+        FOR NO KEY UPDATE SKIP LOCKED
+    ) j
 ),
 live AS MATERIALIZED ( -- compared after the lock, or an expired lease could be revived
     SELECT l.id, l.seconds, l.progress, c.now FROM locked l CROSS JOIN LATERAL (SELECT howdah.clock() AS now, l.id) c WHERE c.now < l.lease_expires_at
