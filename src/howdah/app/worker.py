@@ -8,11 +8,11 @@ import os
 import secrets
 import signal
 import socket
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from importlib import metadata
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from howdah.client.discovery import handlers_of
 from howdah.maintenance.sweeper import Sweeper, SweepSettings
@@ -28,6 +28,10 @@ from howdah.worker.settings import WorkerSettings
 if TYPE_CHECKING:
     from howdah.client.kind import AnyKind
     from howdah.worker.middleware import Middleware, Observer
+
+T = TypeVar("T")
+
+LEFT_OVERS = 0.2  # seconds for tasks that do not end when they are cancelled
 
 log = logging.getLogger("howdah.worker")
 
@@ -74,7 +78,7 @@ class Worker:
 
         Raises Unreachable or SchemaMismatch at the start; later the database may come and go.
         """
-        asyncio.run(self._run_with_signals())
+        _run_to_the_end(self._run_with_signals())
 
     async def run_async(self) -> None:
         """Work in the running event loop, without signal handlers; cancelling it is a graceful stop."""
@@ -85,7 +89,7 @@ class Worker:
 
         It never waits for a backoff.
         """
-        return asyncio.run(self.drain_async(limit=limit, timeout=timeout))
+        return _run_to_the_end(self.drain_async(limit=limit, timeout=timeout))
 
     async def drain_async(self, *, limit: int | None = None, timeout: Seconds | None = None) -> Drained:
         """As `drain`, awaited."""
@@ -166,6 +170,21 @@ class _SweptSource(PooledSource):
     async def open(self, worker: WorkerInfo, policies: Sequence[Policy]) -> None:
         await super().open(worker, policies)
         await self.connections.run_procedure(sweeping.sweep(SweepSettings().retention))
+
+
+def _run_to_the_end(work: Coroutine[Any, Any, T]) -> T:
+    """As `asyncio.run`, which would wait for ever for a handler that swallows its cancellation."""
+    loop = asyncio.new_event_loop()
+    try:
+        return loop.run_until_complete(work)
+    finally:
+        left = asyncio.all_tasks(loop)
+        for task in left:
+            task.cancel()
+        if left:
+            loop.run_until_complete(asyncio.wait(left, timeout=LEFT_OVERS))
+        loop.run_until_complete(loop.shutdown_asyncgens())
+        loop.close()
 
 
 def _handler(kind: AnyKind) -> Handler:

@@ -9,7 +9,7 @@ import psycopg
 
 from howdah.model.job import Enqueued, NewJob
 from howdah.store import enqueueing
-from howdah.store.connections import is_sqlalchemy
+from howdah.store.connections import is_sqlalchemy, speaking_psycopg
 from howdah.store.drivers import on_async_psycopg, on_async_sqlalchemy, on_psycopg, on_sqlalchemy, run, run_async
 from howdah.store.operation import Operation
 from howdah.store.trouble import schema_errors
@@ -52,7 +52,7 @@ def run_on(on: object, operation: Operation[T]) -> T:
         if is_sqlalchemy(on, "orm.session.Session"):
             on = on.connection()  # type: ignore[attr-defined]
         if is_sqlalchemy(on, "engine.base.Connection"):
-            return run(on_sqlalchemy(_speaking_psycopg(on)), operation)
+            return run(on_sqlalchemy(speaking_psycopg(on)), operation)
     raise TypeError(_refusal(on, SYNC))
 
 
@@ -66,7 +66,7 @@ async def run_on_async(on: object, operation: Operation[T]) -> T:
         if is_sqlalchemy(on, "ext.asyncio.session.AsyncSession"):
             on = await on.connection()  # type: ignore[attr-defined]
         if is_sqlalchemy(on, "ext.asyncio.engine.AsyncConnection"):
-            return await run_async(on_async_sqlalchemy(_speaking_psycopg(on)), operation)
+            return await run_async(on_async_sqlalchemy(speaking_psycopg(on)), operation)
     raise TypeError(_refusal(on, ASYNC))
 
 
@@ -86,14 +86,20 @@ def _run(on: object, operation: Operation[T], *, atomic: bool = False) -> T | Co
     return run_on_async(on, operation) if is_async(on) else run_on(on, operation)
 
 
-def _speaking_psycopg(connection: Any) -> Any:
-    driver = connection.dialect.driver
-    if driver not in ("psycopg", "psycopg_async"):
-        raise TypeError(f"this engine speaks {driver}: Howdah needs psycopg, make it from postgresql+psycopg://…")
-    return connection
-
-
 def _refusal(on: object, allowed: str) -> str:
     name = f"{type(on).__module__}.{type(on).__qualname__}"
-    twin = "; use AsyncClient or await it on an async target" if allowed is SYNC and is_async(on) else ""
+    twin = ""
+    if allowed is SYNC and is_async(on):
+        twin = "; use AsyncClient or await it on an async target"
+    elif allowed is ASYNC and _is_blocking(on):
+        twin = "; use Client or a target that is awaited"
     return f"on: {name} is not a target here{twin}. It takes {allowed}"
+
+
+def _is_blocking(on: object) -> bool:
+    names = ("engine.base.Connection", "orm.session.Session", "orm.scoping.scoped_session")
+    return (
+        isinstance(on, psycopg.Connection)
+        or hasattr(on, "__howdah_run__")
+        or any(is_sqlalchemy(on, name) for name in names)
+    )

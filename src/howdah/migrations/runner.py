@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import psycopg
+from psycopg.rows import tuple_row
 
 from howdah.migrations.steps import LEDGER, LOCK, SCHEMA_VERSION, VERSION, step
 from howdah.model.errors import SchemaMismatch
@@ -21,7 +22,7 @@ def migrate(connection: psycopg.Connection | str, *, to: int = SCHEMA_VERSION) -
     # At a stricter level the snapshot would precede the lock, and hide what the other migrator has done.
     connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
     try:
-        with connection.transaction(), psycopg.Cursor(connection) as cursor:
+        with connection.transaction(), psycopg.Cursor(connection, row_factory=tuple_row) as cursor:
             cursor.execute(LOCK)
             found = _version(cursor)
             if found > SCHEMA_VERSION:
@@ -37,7 +38,7 @@ def migrate(connection: psycopg.Connection | str, *, to: int = SCHEMA_VERSION) -
 
 def applied_version(connection: psycopg.Connection) -> int:
     """The version that the ledger says, 0 without a schema."""
-    with psycopg.Cursor(connection) as cursor:
+    with psycopg.Cursor(connection, row_factory=tuple_row) as cursor:
         return _version(cursor)
 
 

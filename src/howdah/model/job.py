@@ -83,7 +83,8 @@ class ClaimedJob:
     """One attempt at one job, as it is handed to a worker.
 
     `needs_start`: call `start(lease)` before the handler's first instruction.
-    `lease_seconds` is the lease's length; `follow_up` is true for a job that `on_discard` or `on_unknown` enqueued.
+    `lease_seconds` is the lease's length; `follow_up` is true for a job that `on_discard` or `on_unknown`
+    enqueued, `has_crashed` for one whose worker has vanished before.
     """
 
     id: int
@@ -99,6 +100,7 @@ class ClaimedJob:
     lease: Lease
     lease_seconds: float = 60.0
     follow_up: bool = False
+    has_crashed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,15 @@ from psycopg.rows import TupleRow
 from psycopg_pool import AsyncConnectionPool
 
 from howdah.store import dsn
-from howdah.store.connections import POOL_SIZE, READ_COMMITTED, WAIT, check_schema, is_sqlalchemy, names_level
+from howdah.store.connections import (
+    POOL_SIZE,
+    READ_COMMITTED,
+    WAIT,
+    check_schema,
+    is_sqlalchemy,
+    names_level,
+    speaking_psycopg,
+)
 from howdah.store.drivers import on_async_own, on_async_psycopg, run_async, run_procedure_async
 from howdah.store.operation import Operation, Procedure
 from howdah.store.trouble import own_errors
@@ -44,6 +52,8 @@ class AsyncConnections:
                 f"{type(source).__name__} is no source of connections here: give a DSN, a "
                 "psycopg_pool.AsyncConnectionPool or a SQLAlchemy AsyncEngine; Client takes their blocking twins"
             )
+        if self._engine is not None:
+            speaking_psycopg(self._engine)
         self._size = size
         self._loop: asyncio.AbstractEventLoop | None = None
         self._opening = asyncio.Lock()
@@ -96,7 +106,7 @@ class AsyncConnections:
 
     async def _own_pool(self, conninfo: str, check: bool) -> AsyncConnectionPool[Any]:
         async with self._opening:
-            if check and not self._checked:
+            if self._pool is None or (check and not self._checked):
                 # One plain connection first: it says at once why it cannot be had, where a pool would wait and retry.
                 async with await psycopg.AsyncConnection.connect(conninfo, autocommit=True) as probe:
                     await self._check(probe, check)

@@ -47,6 +47,8 @@ class Connections:
                 f"{type(source).__name__} is no source of connections here: give a DSN, a "
                 "psycopg_pool.ConnectionPool or a SQLAlchemy Engine; AsyncClient takes their async twins"
             )
+        if self._engine is not None:
+            speaking_psycopg(self._engine)
         self._size = size
         self._lock = threading.Lock()
         self._checked = False
@@ -97,7 +99,7 @@ class Connections:
 
     def _own_pool(self, conninfo: str, check: bool) -> ConnectionPool[Any]:
         with self._lock:
-            if check and not self._checked:
+            if self._pool is None or (check and not self._checked):
                 # One plain connection first: it says at once why it cannot be had, where a pool would wait and retry.
                 with psycopg.connect(conninfo, autocommit=True) as probe:
                     self._check(probe, check)
@@ -157,3 +159,11 @@ def _configure(connection: OwnConnection) -> None:
 def is_sqlalchemy(value: object, name: str) -> bool:
     """Whether a value is of this class of SQLAlchemy, without importing SQLAlchemy for those who do not use it."""
     return any(f"{cls.__module__}.{cls.__qualname__}" == f"sqlalchemy.{name}" for cls in type(value).__mro__)
+
+
+def speaking_psycopg(thing: Any) -> Any:
+    """An engine or connection of SQLAlchemy, if its driver is psycopg. Raises TypeError that says which it must be."""
+    driver = thing.dialect.driver
+    if driver not in ("psycopg", "psycopg_async"):
+        raise TypeError(f"this engine speaks {driver}: Howdah needs psycopg, make it from postgresql+psycopg://…")
+    return thing

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
@@ -11,20 +12,24 @@ from howdah.model.errors import InvalidOption
 
 CONNECT_TIMEOUT = 10
 
+# At the start only: in libpq text a password may hold a ://
+_URL = re.compile(r"([a-z][a-z0-9+.-]*)://", re.IGNORECASE)
+
 
 def resolve(dsn: str | None) -> str:
     """The conninfo of a DSN, or of HOWDAH_DSN for None. Raises InvalidOption, which never shows a password."""
     dsn = dsn or os.environ.get("HOWDAH_DSN")
     if not dsn:
         raise InvalidOption("dsn", None, "say where PostgreSQL is: a DSN, or the environment variable HOWDAH_DSN")
-    scheme, separator, rest = dsn.partition("://")
-    if separator:
+    url = _URL.match(dsn)
+    if url:
+        scheme = url[1].lower()
         base, _, driver = scheme.partition("+")
         if base not in ("postgresql", "postgres"):
             raise InvalidOption("dsn", f"{scheme}://…", "is not PostgreSQL: use postgresql://…")
         if driver not in ("", "psycopg"):
             raise InvalidOption("dsn", f"{scheme}://…", f"Howdah speaks psycopg, not {driver}: use {base}+psycopg://…")
-        dsn = f"{base}://{rest}"
+        dsn = f"{base}://{dsn[url.end() :]}"
     try:
         given = conninfo_to_dict(dsn)
     except psycopg.ProgrammingError as error:

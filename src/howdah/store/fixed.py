@@ -37,7 +37,7 @@ class Turn:
 
     async def atake(self) -> None:
         """Wait for the turn, in the event loop."""
-        while not self._lock.acquire(blocking=False):
+        while not self._lock.acquire(blocking=False):  # noqa: ASYNC110  threads take turns too
             await asyncio.sleep(LOOK)
 
     def give(self) -> None:

@@ -26,6 +26,7 @@ def claimed_job(row: Row) -> ClaimedJob:
         lease=Lease(row["id"], row["attempt"], row["worker"], row["lease_expires_at"]),
         lease_seconds=row["lease_seconds"],
         follow_up=row["follow_up"],
+        has_crashed=row["has_crashed"],
     )
 
 

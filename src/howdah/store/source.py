@@ -23,6 +23,7 @@ from howdah.store.fixed import FixedRuns, FixedTransaction
 from howdah.store.keeper_connection import KeeperConnection
 from howdah.store.operation import Operation, Procedure
 from howdah.store.settling import Settled
+from howdah.store.trouble import is_transient
 
 T = TypeVar("T")
 
@@ -66,7 +67,9 @@ class Source:
         operation = settling.settle_reports([(job.lease, report) for job, report in reports], plain=plain)
         try:
             return await self._runs.run(operation)
-        except (psycopg.DataError, psycopg.IntegrityError, psycopg.errors.ProgramLimitExceeded) as error:
+        except psycopg.Error as error:
+            if is_transient(error):
+                raise
             raise BatchRefused(error) from error
 
     @property

@@ -18,6 +18,7 @@ _NO_SCHEMA = (
     psycopg.errors.UndefinedColumn,
 )
 # The server is going down, coming up, or full; everything else with a SQLSTATE was an answer.
+_PASSING = {"40", "53", "55", "57", "58"}
 _AWAY = {"57P01", "57P02", "57P03", "53300"}
 
 
@@ -40,9 +41,12 @@ def own_errors() -> Iterator[None]:
             yield
     except (psycopg_pool.PoolTimeout, psycopg_pool.PoolClosed, psycopg_pool.TooManyRequests) as error:
         raise Unreachable(f"no connection to PostgreSQL: {error}") from error
-    except psycopg.OperationalError as error:
-        if is_lost(error):
-            raise Unreachable(f"PostgreSQL does not answer: {error}") from error
+    except Exception as error:
+        cause = getattr(error, "orig", error)  # SQLAlchemy's errors have the driver's inside
+        if is_lost(cause):
+            raise Unreachable(f"PostgreSQL does not answer: {cause}") from error
+        if f"{type(error).__module__}.{type(error).__name__}" == "sqlalchemy.exc.TimeoutError":
+            raise Unreachable(f"no connection to PostgreSQL: {error}") from error
         raise
 
 
@@ -52,3 +56,9 @@ def is_lost(error: BaseException) -> bool:
         return False
     state = error.sqlstate
     return state is None or state in _AWAY or state.startswith("08")
+
+
+def is_transient(error: psycopg.Error) -> bool:
+    """Whether the statement may go through later: the server is away, full or read-only, or a lock was taken."""
+    state = error.sqlstate or ""
+    return is_lost(error) or state[:2] in _PASSING or state == "25006"

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from howdah.model.errors import InvalidOption
 from howdah.model.job import JSON, Lease
@@ -13,6 +14,16 @@ from howdah.model.payload import encode
 from howdah.worker.attempt import Attempt, CancelRequest
 from howdah.worker.source import JobSource
 from howdah.worker.transaction import Transaction
+
+if TYPE_CHECKING:
+    import sqlalchemy as sa
+    from sqlalchemy.ext import asyncio as sa_asyncio
+    from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, async_sessionmaker
+    from sqlalchemy.orm import Session, sessionmaker
+
+# Bounds by name: the worker imports no database at run time.
+S = TypeVar("S", bound="Session")
+AS = TypeVar("AS", bound="AsyncSession")
 
 MAX_PROGRESS = 16 * 1024  # bytes of JSON: it lies on the hot row, which every extension copies
 
@@ -76,7 +87,17 @@ class Context:
         self._attempt.wanted_until = self._clock() + check_lease(seconds, "seconds")
         self._wake_keeper()
 
-    def transaction(self, source: Any = None) -> Transaction:
+    @overload
+    def transaction(self) -> Transaction: ...
+    @overload
+    def transaction(self, source: sessionmaker[S]) -> AbstractContextManager[S]: ...
+    @overload
+    def transaction(self, source: sa.Engine) -> AbstractContextManager[sa.Connection]: ...
+    @overload
+    def transaction(self, source: async_sessionmaker[AS]) -> AbstractAsyncContextManager[AS]: ...
+    @overload
+    def transaction(self, source: AsyncEngine) -> AbstractAsyncContextManager[sa_asyncio.AsyncConnection]: ...
+    def transaction(self, source: Any = None) -> Any:
         """The attempt's one transaction, committed together with what the handler returns.
 
         Raises RuntimeError for a second one.

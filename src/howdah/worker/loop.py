@@ -19,6 +19,7 @@ from howdah.worker.settings import WorkerSettings
 from howdah.worker.settler import Pending, Settler
 from howdah.worker.slots import QueueSlots
 from howdah.worker.source import JobSource, Settled
+from howdah.worker.suspects import Suspects
 from howdah.worker.tally import Tally
 from howdah.worker.threads import Threads
 from howdah.worker.verdict import GIVEN_BACK
@@ -56,7 +57,8 @@ class WorkLoop:
         self._tally = Tally()
         self._threads = Threads(settings.thread_count)
         self._keeper = LeaseKeeper(source, self._interrupt_soon, lambda: len(self._running), clock)
-        self._runner = Runner(source, handlers, self._threads, self._keeper.wake, clock)
+        self._suspects = Suspects()
+        self._runner = Runner(source, handlers, self._threads, self._suspects, self._keeper.wake, clock)
         self._settler = Settler(source, self._settled, clock)
         self._claimer = Claimer(source, self._queues, self._deliver, settings.poll, clock)
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -125,7 +127,7 @@ class WorkLoop:
                     await self._settler.room()
             except Exception:
                 log.exception("job %d: this is a bug in the worker; its lease is left to expire", attempt.job.id)
-                self._keeper.let_go((attempt,))
+                self._let_go((attempt,))
             finally:
                 self._running.discard(attempt)
                 queue.free(self._clock() - began)
@@ -135,10 +137,10 @@ class WorkLoop:
         attempt.ended = True  # and then look: whoever finds it ended does not call it lost any more
         if isinstance(ended, Committed):
             self._tally.record(attempt.job, ended.report, ended.state)
-        elif ended is not None and not attempt.lost and not self._abandoned.is_set():
+        elif ended is not None:
             self._settler.put(attempt, ended)
             return
-        self._keeper.let_go((attempt,))
+        self._let_go((attempt,))
 
     def _deliver(self, jobs: Sequence[ClaimedJob], before: float) -> None:
         attempts: dict[str, list[Attempt]] = {name: [] for name in self._queues}
@@ -152,10 +154,15 @@ class WorkLoop:
                 self._give_back(claimed)
 
     def _settled(self, pending: Sequence[Pending], answers: Sequence[Settled | None]) -> None:
-        self._keeper.let_go([attempt for attempt, _ in pending])
+        self._let_go([attempt for attempt, _ in pending])
         for (attempt, report), answer in zip(pending, answers, strict=True):
             if answer is not None:
                 self._tally.record(attempt.job, report, answer)
+
+    def _let_go(self, attempts: Sequence[Attempt]) -> None:
+        self._keeper.let_go(attempts)
+        for attempt in attempts:
+            self._suspects.over(attempt)
 
     def _give_back(self, attempts: Iterable[Attempt]) -> None:
         for attempt in attempts:
@@ -223,7 +230,6 @@ class WorkLoop:
             abandoned.cancel()
 
     async def _end(self, tasks: Sequence[asyncio.Future[Any]]) -> None:
-        self._abandoned.set()  # what ends from here on is not reported any more
         self._keeper.stop()
         for attempt in self._running:
             attempt.ask("stopping")

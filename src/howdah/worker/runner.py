@@ -16,6 +16,7 @@ from howdah.worker.attempt import Attempt
 from howdah.worker.context import Context
 from howdah.worker.handler import Handler
 from howdah.worker.source import JobSource
+from howdah.worker.suspects import Suspects
 from howdah.worker.threads import Threads
 from howdah.worker.transaction import Transaction
 from howdah.worker.verdict import GIVEN_BACK, after_failed_settle, interrupted, verdict
@@ -45,6 +46,7 @@ class Runner:
         source: JobSource,
         handlers: Mapping[str, Handler],
         threads: Threads,
+        suspects: Suspects,
         wake_keeper: Callable[[], None],
         clock: Callable[[], float],
     ) -> None:
@@ -52,12 +54,15 @@ class Runner:
         self._source = source
         self._handlers = handlers
         self._threads = threads
+        self._suspects = suspects
         self._wake_keeper = wake_keeper
         self._clock = clock
         self._warned: set[str] = set()
 
     async def run(self, attempt: Attempt) -> Ended:
         """Run the job's handler; whatever that does, this only raises CancelledError."""
+        if attempt.cancel is not None:
+            return interrupted(attempt)  # it was told while it waited for a slot
         job = attempt.job
         handler = self._handlers.get(job.kind)
         if handler is None:
@@ -92,6 +97,10 @@ class Runner:
 
     async def _begin(self, attempt: Attempt) -> bool:
         """Whether the handler may begin. After this the handler's first instruction is next."""
+        if attempt.job.has_crashed:
+            await self._suspects.wait(attempt)
+            if self.stopping:
+                attempt.ask("stopping")
         if attempt.job.needs_start and attempt.cancel is None:
             attempt.started = True  # before the call: one whose answer is lost may have been written
             try:

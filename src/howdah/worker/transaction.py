@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from howdah.model.job import ClaimedJob, JobState
 from howdah.model.outcome import Report
 from howdah.worker.source import AttemptTransaction
+
+if TYPE_CHECKING:
+    import psycopg
 
 
 class Transaction:
@@ -24,12 +27,12 @@ class Transaction:
         self._is_async = is_async
         self._undoing: asyncio.Future[None] | None = None
 
-    def __enter__(self) -> Any:
+    def __enter__(self) -> psycopg.Connection[tuple[Any, ...]]:
         if self._is_async:
             raise RuntimeError("this handler is async: write `async with ctx.transaction() as conn`")
         self._begin()
         try:
-            return self._under.open()
+            return self._under.open()  # type: ignore[no-any-return]
         except BaseException:
             self.abandon()
             raise
@@ -40,12 +43,12 @@ class Transaction:
         if kind is not None:
             self.abandon()
 
-    async def __aenter__(self) -> Any:
+    async def __aenter__(self) -> psycopg.AsyncConnection[tuple[Any, ...]]:
         if not self._is_async:
             raise RuntimeError("this handler is not async: write `with ctx.transaction() as conn`")
         self._begin()
         try:
-            return await self._under.aopen()
+            return await self._under.aopen()  # type: ignore[no-any-return]
         except BaseException:
             await self.aabandon()
             raise

@@ -35,4 +35,4 @@ FROM judged g LEFT JOIN howdah.kinds k ON k.kind = g.kind
 WHERE j.id = g.id
 RETURNING j.id, j.kind, j.queue, j.args, j.headers, j.attempt, coalesce(j.max_attempts, k.max_attempts, 10) AS max_attempts, j.key,
     j.subject, j.needs_start, j.worker, j.lease_expires_at, coalesce(%(lease)s::double precision, k.lease, 60) AS lease_seconds,
-    j.origin_id IS NOT NULL AS follow_up, 1 AS n
+    j.origin_id IS NOT NULL AS follow_up, j.crashes > 0 AS has_crashed, 1 AS n
