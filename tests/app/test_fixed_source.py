@@ -73,7 +73,9 @@ def test_a_drain_on_one_connection_runs_everything_and_can_be_rolled_back(conn: 
         later.enqueue(conn)
         assert drain(conn) == Drained(completed=6, failed=0, discarded=1, snoozed=1, cancelled=0)
         assert sorted(row[0] for row in conn.execute("SELECT n FROM public.seen")) == list(range(5))
-        results = {row[0] for row in conn.execute("SELECT result #>> '{}' FROM howdah.history WHERE result IS NOT NULL")}
+        results = {
+            row[0] for row in conn.execute("SELECT result #>> '{}' FROM howdah.history WHERE result IS NOT NULL")
+        }
         assert results == {"0", "1", "2", "3", "4", "HI"}
         raise psycopg.Rollback(outer)
     assert conn.execute("SELECT count(*) FROM howdah.all_jobs").fetchone() == (0,)

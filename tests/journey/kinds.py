@@ -60,7 +60,7 @@ def block_for_gate(ctx: Context, gate: str) -> str:
 @job(lease=2.0, retry=QUICK)
 async def hog_the_loop(ctx: Context, seconds: float) -> str:
     """Blocks the event loop for longer than its lease: only the keeper's thread can save it."""
-    time.sleep(seconds)  # noqa: ASYNC251
+    time.sleep(seconds)
     return f"attempt {ctx.attempt}"
 
 

@@ -121,21 +121,20 @@ def test_a_poison_job_ends_at_its_cap_and_takes_no_neighbour_with_it(
 
 
 def test_a_worker_goes_on_after_the_server_was_restarted(tmp_path: Path) -> None:
-    with EmbeddedServer(durable=False) as server:
-        with Client(server.dsn) as client:
-            client.migrate()
-            traced(server.dsn)
-            command = [*HOWDAH, "worker", "-m", "tests.journey.kinds", "--poll", "0.2"]
-            worker = Process(command, server.dsn, tmp_path / "worker.log")
-            try:
-                assert client.wait(kinds.note.enqueue(client, "before").id, 20).state is JobState.COMPLETED
-                server.kill()
-                server.start()
-                with Client(server.dsn) as after:
-                    done = after.wait(kinds.note.enqueue(after, "after").id, 15)
-                    assert done.state is JobState.COMPLETED
-                    assert worker.process.poll() is None
-                worker.signal(signal.SIGTERM)
-                assert worker.wait() == 0
-            finally:
-                worker.end()
+    with EmbeddedServer(durable=False) as server, Client(server.dsn) as client:
+        client.migrate()
+        traced(server.dsn)
+        command = [*HOWDAH, "worker", "-m", "tests.journey.kinds", "--poll", "0.2"]
+        worker = Process(command, server.dsn, tmp_path / "worker.log")
+        try:
+            assert client.wait(kinds.note.enqueue(client, "before").id, 20).state is JobState.COMPLETED
+            server.kill()
+            server.start()
+            with Client(server.dsn) as after:
+                done = after.wait(kinds.note.enqueue(after, "after").id, 15)
+                assert done.state is JobState.COMPLETED
+                assert worker.process.poll() is None
+            worker.signal(signal.SIGTERM)
+            assert worker.wait() == 0
+        finally:
+            worker.end()

@@ -40,7 +40,7 @@ judged AS MATERIALIZED (
 ),
 gone AS (
     DELETE FROM howdah.jobs j USING judged g
-    WHERE j.id = g.id AND (g.newer IS NOT NULL OR g.late)
+    WHERE j.id = ANY (ARRAY[g.id]) AND (g.newer IS NOT NULL OR g.late)
     RETURNING j.*, g.newer
 ),
 dropped_keys AS (
@@ -74,7 +74,7 @@ UPDATE howdah.jobs j SET
     claim_no = CASE WHEN j.subject IS NOT NULL THEN nextval('howdah.claim_seq') END,
     needs_start = coalesce(k.on_crash, 'retry') <> 'retry' OR coalesce(j.max_attempts, k.max_attempts, 10) = 1 OR j.crashes > 0
 FROM judged g CROSS JOIN clock c LEFT JOIN howdah.kinds k ON k.kind = g.kind
-WHERE j.id = g.id AND g.newer IS NULL AND NOT g.late
+WHERE j.id = ANY (ARRAY[g.id]) AND g.newer IS NULL AND NOT g.late
 RETURNING j.id, j.kind, j.queue, j.args, j.headers, j.attempt, coalesce(j.max_attempts, k.max_attempts, 10) AS max_attempts, j.key,
     j.subject, j.needs_start, j.worker, j.lease_expires_at, coalesce(%(lease)s::double precision, k.lease, 60) AS lease_seconds,
     j.origin_id IS NOT NULL AS follow_up, j.crashes > 0 AS has_crashed, g.n

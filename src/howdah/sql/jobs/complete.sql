@@ -13,7 +13,7 @@ WITH locked AS MATERIALIZED (
     ) j
 ),
 gone AS (
-    DELETE FROM howdah.jobs j USING locked l WHERE j.id = l.id RETURNING j.*, l.result
+    DELETE FROM howdah.jobs j USING locked l WHERE j.id = ANY (ARRAY[l.id]) RETURNING j.*, l.result
 ),
 clock AS MATERIALIZED (SELECT howdah.clock() AS now)
 INSERT INTO howdah.history (id, claim_no, origin_id, superseded_by, run_at, created_at, claimed_at, started_at,

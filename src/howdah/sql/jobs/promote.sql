@@ -8,7 +8,7 @@ WITH due AS MATERIALIZED (
 ),
 promoted AS (
     UPDATE howdah.jobs j SET state = 'available', position = nextval('howdah.position_seq')
-    FROM due d WHERE j.id = d.id
+    FROM due d WHERE j.id = ANY (ARRAY[d.id])
     RETURNING j.queue
 ),
 rung AS MATERIALIZED (SELECT count(howdah.ring(q.queue)) FROM (SELECT DISTINCT p.queue FROM promoted p) q)

@@ -4,19 +4,24 @@ WITH locked AS MATERIALIZED (
     SELECT x.event, x.delay, x.excused AS excuse, x.permanent, x.result, x.error, x.target,
         j.id, j.kind, j.state, j.attempt, j.excused, j.max_attempts, j.subject, j.claim_no, j.claimed_at, j.started_at,
         j.needs_start, j.lease_expires_at, j.expires_at, j.cancel_requested_at, j.worker, j.errors
-    FROM unnest(
-        %(ids)s::bigint[], %(tokens)s::integer[], %(events)s::text[], %(delays)s::double precision[], %(excused)s::boolean[],
-        %(permanent)s::boolean[], %(results)s::jsonb[], %(errors)s::jsonb[], %(targets)s::text[]
-    ) AS x (id, token, event, delay, excused, permanent, result, error, target)
-    JOIN howdah.jobs j ON j.id = x.id
-    WHERE CASE
-        WHEN %(actor)s::text IN ('worker', 'reaper') THEN j.state = 'running' AND j.attempt = x.token
-        WHEN x.event = 'cancel' THEN j.state IN ('available', 'scheduled', 'blocked', 'running')
-        WHEN x.event = 'resolve' THEN j.state = 'unknown'
-        WHEN x.event IN ('supersede', 'expire') THEN j.state IN ('available', 'scheduled', 'blocked')
-    END
-    ORDER BY j.id
-    FOR NO KEY UPDATE OF j
+    FROM (
+        SELECT x.*
+        FROM unnest(
+            %(ids)s::bigint[], %(tokens)s::integer[], %(events)s::text[], %(delays)s::double precision[], %(excused)s::boolean[],
+            %(permanent)s::boolean[], %(results)s::jsonb[], %(errors)s::jsonb[], %(targets)s::text[]
+        ) AS x (id, token, event, delay, excused, permanent, result, error, target)
+        ORDER BY x.id
+    ) x
+    CROSS JOIN LATERAL ( -- one row by its id, whatever the statistics say of how many are running
+        SELECT j.* FROM howdah.jobs j
+        WHERE j.id = x.id AND CASE
+            WHEN %(actor)s::text IN ('worker', 'reaper') THEN j.state = 'running' AND j.attempt = x.token
+            WHEN x.event = 'cancel' THEN j.state IN ('available', 'scheduled', 'blocked', 'running')
+            WHEN x.event = 'resolve' THEN j.state = 'unknown'
+            WHEN x.event IN ('supersede', 'expire') THEN j.state IN ('available', 'scheduled', 'blocked')
+        END
+        FOR NO KEY UPDATE
+    ) j
 ),
 judged AS MATERIALIZED ( -- the clock is read per row, after its lock
     SELECT l.*, howdah.clock() AS now, coalesce(l.max_attempts, k.max_attempts, 10) AS cap,
@@ -96,7 +101,7 @@ verdict AS MATERIALIZED (
 ),
 gone AS (
     DELETE FROM howdah.jobs j USING verdict v
-    WHERE j.id = v.id AND v.outcome IN ('completed', 'discarded', 'cancelled', 'superseded', 'expired')
+    WHERE j.id = ANY (ARRAY[v.id]) AND v.outcome IN ('completed', 'discarded', 'cancelled', 'superseded', 'expired')
     RETURNING j.*, v.outcome, v.event, v.newer, v.now, v.cap, v.result, v.entry, v.crashed, v.on_discard
 ),
 dropped_keys AS (
@@ -147,7 +152,7 @@ stayed AS (
         settled_attempt = CASE WHEN v.outcome = 'running' THEN j.settled_attempt WHEN v.event <> 'resolve' THEN j.attempt END,
         errors = CASE WHEN v.entry IS NULL THEN j.errors WHEN jsonb_array_length(j.errors) >= 20 THEN (j.errors - 0) || v.entry ELSE j.errors || v.entry END
     FROM verdict v
-    WHERE j.id = v.id AND v.outcome IN ('running', 'scheduled', 'available', 'unknown')
+    WHERE j.id = ANY (ARRAY[v.id]) AND v.outcome IN ('running', 'scheduled', 'available', 'unknown')
     RETURNING j.id, j.kind, j.queue, j.attempt, j.args, j.headers, j.errors, j.origin_id, v.outcome, v.event, v.entry, v.on_unknown
 ),
 followed AS ( -- a follow-up carries its origin and breeds none of its own

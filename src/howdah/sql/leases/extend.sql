@@ -9,5 +9,5 @@ live AS MATERIALIZED (
 )
 UPDATE howdah.jobs j SET lease_expires_at = greatest(j.lease_expires_at, l.now + make_interval(secs => %(seconds)s::double precision))
 FROM live l
-WHERE j.id = l.id
+WHERE j.id = ANY (ARRAY[l.id])
 RETURNING j.lease_expires_at

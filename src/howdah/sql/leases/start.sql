@@ -15,5 +15,5 @@ live AS MATERIALIZED (
 )
 UPDATE howdah.jobs j SET started_at = l.now
 FROM live l CROSS JOIN durable d
-WHERE j.id = l.id AND d.setting IN ('on', 'remote_apply')
+WHERE j.id = ANY (ARRAY[l.id]) AND d.setting IN ('on', 'remote_apply')
 RETURNING j.lease_expires_at
