@@ -1,5 +1,7 @@
 """Alembic's environment for Howdah's own schema. The DSN comes from HOWDAH_DSN, or from `-x dsn=…`."""
 
+from contextlib import nullcontext
+
 from alembic import context
 from sqlalchemy import create_engine, pool
 from sqlalchemy.schema import Table
@@ -36,7 +38,8 @@ if context.is_offline_mode():
 else:
     given = context.config.attributes.get("connection")
     engine = None if given is not None else create_engine(sqlalchemy_url(dsn()), poolclass=pool.NullPool)
-    with given if engine is None else engine.connect() as connection:
+    with nullcontext(given) if engine is None else engine.connect() as connection:
+        connection.dialect.supports_comments = False  # the steps say what a column is; the metadata does not repeat it
         context.configure(
             connection=connection, include_name=include_name, include_object=include_object, **OPTIONS
         )

@@ -50,10 +50,10 @@ def demo(ctx: click.Context, path: Path | None) -> None:
 
 
 def _print(summary: Summary) -> None:
-    rate = summary.jobs / summary.seconds
     click.echo()
     for name, value in (
-        ("jobs", f"{summary.jobs} in {summary.seconds:.1f} s, {rate:.0f} jobs/s, waits for expired leases included"),
+        ("jobs", f"{summary.jobs} in {summary.seconds:.1f} s, waits for expired leases included"),
+        ("jobs/s", f"{summary.undisturbed:.0f}, of the files that no killed worker held"),
         ("attempts", str(summary.attempts)),
         ("workers killed", f"{summary.killed} by us, {summary.restarts - summary.killed} by the poison job"),
         ("leases rescued", str(summary.rescued)),

@@ -11,6 +11,8 @@ import msgspec
 
 from howdah.cli.main import printable
 
+PIPE_WIDTH = 500
+
 
 def record(fields: Mapping[str, Any], output: str) -> None:
     """One thing with its fields."""
@@ -41,19 +43,22 @@ def _table(rows: Sequence[Mapping[str, Any]]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=box.SIMPLE)
+    table = Table(box=box.SIMPLE, pad_edge=False)
     for name in rows[0]:
         table.add_column(name, overflow="fold")
     for row in rows:
         table.add_row(*(Text(_cell(value)) for value in row.values()))
-    Console().print(table)
+    console = Console()
+    if not console.is_terminal:  # a pipe has no width to fit into
+        console.width = PIPE_WIDTH
+    console.print(table)
 
 
 def _cell(value: Any) -> str:
     if value is None:
         return ""
     if isinstance(value, datetime):
-        return value.isoformat(sep=" ", timespec="milliseconds")
+        return f"{value:%Y-%m-%d %H:%M:%S%z}"
     if isinstance(value, str):
         return printable(value)
     if isinstance(value, bool | int | float):

@@ -24,10 +24,31 @@ LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 @options.dsn
 @options.modules
 @options.queues
-@click.option("--grace", type=click.FloatRange(min=0), default=30.0, show_default=True, help="Seconds a stop may take.")
-@click.option("--poll", type=click.FloatRange(min=0.01), default=1.0, show_default=True, help="Seconds between looks.")
-@click.option("--threads", type=click.IntRange(min=1), help="Sync handlers at once. Default: as many as slots.")
-@click.option("--log-level", type=click.Choice(["debug", "info", "warning", "error"]), default="info")
+@click.option(
+    "--grace",
+    type=click.FloatRange(min=0),
+    default=30.0,
+    show_default=True,
+    envvar="HOWDAH_GRACE",
+    help="Seconds a stop may take.",
+)
+@click.option(
+    "--poll",
+    type=click.FloatRange(min=0.01),
+    default=1.0,
+    show_default=True,
+    envvar="HOWDAH_POLL",
+    help="Seconds between looks.",
+)
+@click.option(
+    "--threads",
+    type=click.IntRange(min=1),
+    envvar="HOWDAH_THREADS",
+    help="Sync handlers at once. Default: as many as slots.",
+)
+@click.option(
+    "--log-level", type=click.Choice(["debug", "info", "warning", "error"]), default="info", envvar="HOWDAH_LOG_LEVEL"
+)
 def worker(
     dsn: str | None,
     modules: tuple[str, ...],

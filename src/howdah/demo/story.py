@@ -43,6 +43,7 @@ class Summary:
     jobs: int
     attempts: int
     seconds: float
+    undisturbed: float  # files per second among those that no killed worker held
     killed: int
     restarts: int
     rescued: int
@@ -124,7 +125,12 @@ def _summarise(watch: psycopg.Connection, crew: Crew, root: Path, paths: list[st
         " count(*) FILTER (WHERE state = 'discarded'), count(*) FILTER (WHERE kind = 'demo.reconcile'),"
         " (SELECT count(*) FROM howdah.audit WHERE action = 'resolve') FROM howdah.all_jobs"
     ).fetchone()
+    rate = watch.execute(
+        "SELECT count(*) / nullif(extract(epoch FROM max(finished_at) - min(claimed_at)), 0)::float8"
+        " FROM howdah.history WHERE kind = 'demo.measure' AND crashes = 0"
+    ).fetchone()
     assert counts is not None
+    assert rate is not None
     total, attempts, rescued, superseded, discarded, unknown, resolved = map(int, counts)
     left = watch.execute("SELECT count(*) FROM howdah.jobs").fetchone()
     unfinished = [f"{left[0]} jobs had not ended after {PATIENCE:g} s"] if left and left[0] else []
@@ -133,6 +139,7 @@ def _summarise(watch: psycopg.Connection, crew: Crew, root: Path, paths: list[st
         jobs=total,
         attempts=attempts,
         seconds=seconds,
+        undisturbed=rate[0] or 0.0,
         killed=len(crew.killed),
         restarts=crew.restarts,
         rescued=rescued,

@@ -2,7 +2,7 @@
 WITH locked AS MATERIALIZED (
     SELECT j.id, j.kind, j.subject, j.claim_no, j.claimed_at, j.expires_at, j.attempt
     FROM howdah.jobs j
-    WHERE j.id = %(id)s::bigint AND j.state = 'available'
+    WHERE j.id = %(id)s::bigint AND coalesce(j.state = 'available', false) -- plainly said, a plan may read all of jobs_claim for it
     FOR NO KEY UPDATE
 ),
 judged AS MATERIALIZED (
