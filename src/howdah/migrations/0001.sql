@@ -456,19 +456,25 @@ CREATE FUNCTION howdah.supersede_older(ids bigint[]) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS
 $$
 BEGIN
-    WITH newest AS MATERIALIZED (
-        SELECT j.kind, j.subject, max(j.id) AS id
-        FROM howdah.jobs j WHERE j.id = ANY (ids) AND j.subject IS NOT NULL
-        GROUP BY j.kind, j.subject
+    -- Written so that no plan can read a whole index, also one that was made and kept when the table was empty.
+    WITH given AS MATERIALIZED (
+        SELECT j.id, j.kind, j.subject FROM howdah.jobs j WHERE j.id = ANY (ids)
+    ),
+    newest AS MATERIALIZED (
+        SELECT g.kind, g.subject, max(g.id) AS id FROM given g WHERE g.subject IS NOT NULL GROUP BY g.kind, g.subject
     ),
     old AS MATERIALIZED (
-        SELECT j.id, n.id AS newer
-        FROM newest n JOIN howdah.jobs j ON j.kind = n.kind AND j.subject = n.subject AND j.id < n.id
-        WHERE j.state IN ('available', 'scheduled', 'blocked')
-        FOR NO KEY UPDATE OF j SKIP LOCKED
+        SELECT o.id, n.id AS newer
+        FROM newest n
+        CROSS JOIN LATERAL (
+            SELECT j.id FROM howdah.jobs j
+            WHERE j.kind = n.kind AND j.subject = n.subject AND j.id < n.id
+                AND j.state IN ('available', 'scheduled', 'blocked')
+            FOR NO KEY UPDATE SKIP LOCKED
+        ) o
     ),
     gone AS (
-        DELETE FROM howdah.jobs j USING old o WHERE j.id = o.id RETURNING j.*, o.newer
+        DELETE FROM howdah.jobs j USING old o WHERE j.id = ANY (ARRAY[o.id]) RETURNING j.*, o.newer
     ),
     clock AS MATERIALIZED (SELECT howdah.clock() AS now),
     dropped_keys AS (

@@ -102,6 +102,11 @@ class ClaimedJob:
     follow_up: bool = False
     has_crashed: bool = False
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether it has neither key nor subject, so that a completion can be settled the short way."""
+        return self.key is None and self.subject is None
+
 
 @dataclass(frozen=True, slots=True)
 class AttemptError:

@@ -14,7 +14,7 @@ from howdah.model.source_errors import TransactionFailed
 from howdah.store.async_connections import AsyncConnections
 from howdah.store.connections import Connections
 from howdah.store.drivers import on_async_psycopg, on_psycopg, run, run_async
-from howdah.store.settling import settle_one
+from howdah.store.settling import settle_in_transaction
 from howdah.store.trouble import is_lost
 
 
@@ -43,7 +43,7 @@ class PsycopgTransaction:
         """Write the report and commit. Raises LeaseLost, TransactionFailed."""
         try:
             self._refuse_unless_open()
-            state = run(on_psycopg(self._connection), settle_one(job.lease, report, in_transaction=True))
+            state = run(on_psycopg(self._connection), settle_in_transaction(job, report))
             block, self._block = self._block, None
             block.__exit__(None, None, None)
         except psycopg.Error as error:
@@ -75,9 +75,7 @@ class PsycopgTransaction:
         """As `settle`, awaited."""
         try:
             self._refuse_unless_open()
-            state = await run_async(
-                on_async_psycopg(self._connection), settle_one(job.lease, report, in_transaction=True)
-            )
+            state = await run_async(on_async_psycopg(self._connection), settle_in_transaction(job, report))
             block, self._block = self._block, None
             await block.__aexit__(None, None, None)
         except psycopg.Error as error:

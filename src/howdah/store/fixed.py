@@ -14,7 +14,7 @@ from howdah.model.outcome import Report
 from howdah.model.source_errors import TransactionFailed
 from howdah.store.drivers import on_psycopg, run, run_procedure_async
 from howdah.store.operation import Operation, Procedure
-from howdah.store.settling import settle_one
+from howdah.store.settling import settle_in_transaction
 from howdah.store.trouble import is_lost
 
 T = TypeVar("T")
@@ -90,7 +90,7 @@ class FixedTransaction:
     def settle(self, job: ClaimedJob, report: Report) -> JobState:
         """Write the report and end the block. Raises LeaseLost, TransactionFailed."""
         try:
-            state = run(on_psycopg(self._connection), settle_one(job.lease, report, in_transaction=True))
+            state = run(on_psycopg(self._connection), settle_in_transaction(job, report))
             block, self._block = self._block, None
             try:
                 block.__exit__(None, None, None)

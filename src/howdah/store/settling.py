@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from howdah.model.errors import LeaseLost
-from howdah.model.job import JobState, Lease
+from howdah.model.job import ClaimedJob, JobState, Lease
 from howdah.model.outcome import Actor, Event, Report
 from howdah.model.repeats import first_answer, is_repeat, lost_reason
 from howdah.store import rows
@@ -41,10 +41,13 @@ def settle_reports(
 
 def settle_one(lease: Lease, report: Report, *, in_transaction: bool = False) -> Operation[JobState]:
     """Settle one attempt. Raises LeaseLost."""
-    answer = (yield from settle_reports([(lease, report)], in_transaction=in_transaction))[0]
-    if isinstance(answer, LeaseLost):
-        raise answer
-    return answer
+    return _or_raise((yield from settle_reports([(lease, report)], in_transaction=in_transaction))[0])
+
+
+def settle_in_transaction(job: ClaimedJob, report: Report) -> Operation[JobState]:
+    """Settle an attempt in the transaction of its handler. Raises LeaseLost, also where the job is outdated."""
+    plain = (job.id,) if job.is_plain else ()
+    return _or_raise((yield from settle_reports([(job.lease, report)], plain=plain, in_transaction=True))[0])
 
 
 def settle(
@@ -84,6 +87,12 @@ def settle(
 def without_lease(job_id: int, token: int = 0) -> Lease:
     """Names a job to `settle` for a step that no lease guards: an operator's, or the reaper's."""
     return Lease(job_id, token, "", datetime.fromtimestamp(0, UTC))
+
+
+def _or_raise(answer: Settled) -> JobState:
+    if isinstance(answer, LeaseLost):
+        raise answer
+    return answer
 
 
 def _complete(batch: Reports) -> Operation[dict[int, Settled]]:

@@ -63,7 +63,7 @@ class Source:
 
     async def settle(self, reports: Sequence[tuple[ClaimedJob, Report]]) -> list[Settled]:
         """Settle a batch; what the database cannot take is BatchRefused."""
-        plain = {job.id for job, _ in reports if job.key is None and job.subject is None}
+        plain = {job.id for job, _ in reports if job.is_plain}
         operation = settling.settle_reports([(job.lease, report) for job, report in reports], plain=plain)
         try:
             return await self._runs.run(operation)
