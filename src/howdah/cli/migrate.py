@@ -5,16 +5,15 @@ from __future__ import annotations
 import click
 
 from howdah.cli import options
-from howdah.cli.main import BEHIND
+from howdah.model.errors import SchemaMismatch
 
 
 @click.command()
 @options.dsn
-@click.option("--check", is_flag=True, help="Only look: exit status 3 if the schema is behind.")
+@click.option("--check", is_flag=True, help="Only look: exit status 3 unless the schema is this release's.")
 @click.option("--sql", is_flag=True, help="Print all of it as SQL for psql; touches no database.")
 @click.option("--to", type=click.IntRange(min=1), metavar="N", help="Stop at version N.")
-@click.pass_context
-def migrate(ctx: click.Context, dsn: str | None, check: bool, sql: bool, to: int | None) -> None:
+def migrate(dsn: str | None, check: bool, sql: bool, to: int | None) -> None:
     """Bring the database to this release's schema.
 
     Needs the right to create a schema in the database, not a superuser. Safe to start ten times at once.
@@ -34,9 +33,8 @@ def migrate(ctx: click.Context, dsn: str | None, check: bool, sql: bool, to: int
     elif check:
         found = _look(dsn)
         click.echo(f"version {found}, this release needs {migrations.SCHEMA_VERSION}")
-        if found < migrations.SCHEMA_VERSION:
-            click.echo("Run: howdah migrate", err=True)
-            ctx.exit(BEHIND)
+        if found != migrations.SCHEMA_VERSION:
+            raise SchemaMismatch(found or None, migrations.SCHEMA_VERSION)
     else:
         _apply(dsn, target)
 

@@ -98,6 +98,7 @@ class AsyncClient:
         in_transaction = on is not None and not isinstance(on, AsyncClient)
         if in_transaction and self._days.is_new():
             await self._connections.run(sweeping.ensure_partitions())
+            self._days.seen()
         return await self._on(on, calls.complete(lease, result, in_transaction=in_transaction))
 
     async def fail(

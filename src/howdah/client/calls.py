@@ -114,15 +114,17 @@ def polls(timeout: Seconds) -> Iterator[float]:
 
 
 class Days:
-    """Tells each UTC day once: a completion in a caller's transaction must not be the one that meets no partition."""
+    """Tells the first time of each UTC day: a completion in a caller's transaction must not be the one that meets no
+    partition. A day counts once `seen` is called, so that one on which PostgreSQL did not answer is told again."""
 
     def __init__(self) -> None:
         self._seen: date | None = None
 
     def is_new(self) -> bool:
-        today = datetime.now(UTC).date()
-        new, self._seen = today != self._seen, today
-        return new
+        return datetime.now(UTC).date() != self._seen
+
+    def seen(self) -> None:
+        self._seen = datetime.now(UTC).date()
 
 
 def ended(job: Job) -> Job:

@@ -455,7 +455,12 @@ $$;
 CREATE FUNCTION howdah.supersede_older(ids bigint[]) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS
 $$
+DECLARE
+    today date := (howdah.clock() AT TIME ZONE 'UTC')::date;
 BEGIN
+    IF to_regclass('howdah.history_' || to_char(today, 'YYYYMMDD')) IS NULL THEN
+        PERFORM howdah.ensure_partition(today); -- only where nobody has swept for two weeks
+    END IF;
     -- Written so that no plan can read a whole index, also one that was made and kept when the table was empty.
     WITH given AS MATERIALIZED (
         SELECT j.id, j.kind, j.subject FROM howdah.jobs j WHERE j.id = ANY (ids)

@@ -21,8 +21,8 @@ from howdah.store.connections import (
     names_level,
     speaking_psycopg,
 )
-from howdah.store.drivers import on_async_own, on_async_psycopg, run_async, run_procedure_async
-from howdah.store.operation import Operation, Procedure
+from howdah.store.drivers import AsyncExecute, making_days_async, on_async_psycopg, run_async, run_procedure_async
+from howdah.store.operation import Operation, Procedure, Query, Rows, Selection
 from howdah.store.trouble import own_errors
 
 if TYPE_CHECKING:
@@ -63,10 +63,10 @@ class AsyncConnections:
         """Run an operation whose every statement may be committed by itself."""
         with own_errors():
             async with self.borrow() as connection:
+                execute = on_async_psycopg(connection)
                 if getattr(connection, "names_level", True):
-                    async with read_committed(connection):
-                        return await run_async(on_async_psycopg(connection), operation)
-                return await run_async(on_async_own(connection), operation)
+                    execute = _naming_the_level(connection)
+                return await run_async(making_days_async(execute), operation)
 
     async def transact(self, operation: Operation[T]) -> T:
         """Run an operation in one transaction at READ COMMITTED."""
@@ -144,6 +144,16 @@ async def read_committed(connection: psycopg.AsyncConnection[Any]) -> AsyncItera
     finally:
         if level is not READ_COMMITTED and not connection.closed:
             await connection.set_isolation_level(level)
+
+
+def _naming_the_level(connection: psycopg.AsyncConnection[Any]) -> AsyncExecute:
+    once = on_async_psycopg(connection)
+
+    async def execute(query: Query | Selection) -> Rows:
+        async with read_committed(connection):
+            return await once(query)
+
+    return execute
 
 
 async def _configure(connection: OwnAsyncConnection) -> None:

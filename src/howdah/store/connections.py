@@ -14,8 +14,8 @@ from psycopg_pool import ConnectionPool
 from howdah.migrations.steps import SCHEMA_VERSION
 from howdah.model.errors import SchemaMismatch
 from howdah.store import dsn
-from howdah.store.drivers import on_own, on_psycopg, run, run_procedure
-from howdah.store.operation import Operation, Procedure, Query
+from howdah.store.drivers import Execute, making_days, on_psycopg, run, run_procedure
+from howdah.store.operation import Operation, Procedure, Query, Rows, Selection
 from howdah.store.trouble import own_errors
 
 if TYPE_CHECKING:
@@ -56,10 +56,10 @@ class Connections:
     def run(self, operation: Operation[T]) -> T:
         """Run an operation whose every statement may be committed by itself."""
         with own_errors(), self.borrow() as connection:
+            execute = on_psycopg(connection)
             if getattr(connection, "names_level", True):
-                with read_committed(connection):
-                    return run(on_psycopg(connection), operation)
-            return run(on_own(connection), operation)
+                execute = _naming_the_level(connection)
+            return run(making_days(execute), operation)
 
     def transact(self, operation: Operation[T]) -> T:
         """Run an operation in one transaction at READ COMMITTED."""
@@ -149,6 +149,16 @@ def read_committed(connection: psycopg.Connection[Any]) -> Iterator[None]:
     finally:
         if level is not READ_COMMITTED and not connection.closed:
             connection.isolation_level = level
+
+
+def _naming_the_level(connection: psycopg.Connection[Any]) -> Execute:
+    once = on_psycopg(connection)
+
+    def execute(query: Query | Selection) -> Rows:
+        with read_committed(connection):
+            return once(query)
+
+    return execute
 
 
 def _configure(connection: OwnConnection) -> None:

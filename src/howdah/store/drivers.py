@@ -85,9 +85,8 @@ def on_psycopg(connection: psycopg.Connection[Any]) -> Execute:
     return execute
 
 
-def on_own(connection: psycopg.Connection[Any]) -> Execute:
-    """As `on_psycopg`, on an autocommitted connection of ours: makes history's partition where one is missing."""
-    once = on_psycopg(connection)
+def making_days(once: Execute) -> Execute:
+    """Executes each statement in a transaction of its own, by `once`: makes history's partition where one is missing."""
 
     def execute(query: Query | Selection) -> Rows:
         try:
@@ -101,9 +100,8 @@ def on_own(connection: psycopg.Connection[Any]) -> Execute:
     return execute
 
 
-def on_async_own(connection: psycopg.AsyncConnection[Any]) -> AsyncExecute:
-    """As `on_own`, awaited."""
-    once = on_async_psycopg(connection)
+def making_days_async(once: AsyncExecute) -> AsyncExecute:
+    """As `making_days`, awaited."""
 
     async def execute(query: Query | Selection) -> Rows:
         try:

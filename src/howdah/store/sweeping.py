@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, astuple
 
 import psycopg
@@ -41,22 +41,29 @@ def sweep_history(retention: float) -> Procedure[Mapping[str, int]]:
 
 def reap_all(limit: int) -> Procedure[Reaped]:
     """Settle every expired lease, `limit` at a time; a row that cannot be settled is logged and left out."""
-    total = Reaped()
+    total, after = Reaped(), 0
     while True:
         try:
-            batch = yield reap(limit)
+            batch: Reaped = yield reap(limit, after=after)
+            found = sum(astuple(batch))
         except psycopg.OperationalError:
             raise
         except psycopg.Error:
-            return add(total, (yield from _one_by_one(limit)))
+            ids: list[int] = yield _expired_ids(limit, after)
+            batch = yield from _one_by_one(ids)
+            # Go on behind them: as many bad rows as the limit would be all that every pass sees.
+            found, after = len(ids), max(ids, default=after)
         total = add(total, batch)
-        if sum(astuple(batch)) < limit:
+        if found < limit:
             return total
 
 
-def reap(limit: int, only: int | None = None) -> Operation[Reaped]:
-    """Settle at most `limit` attempts whose lease has expired. Needs a transaction: the locks are kept to its end."""
-    found = yield Query("leases/find_expired", {"limit": limit, "only": only})
+def reap(limit: int, *, after: int = 0, only: int | None = None) -> Operation[Reaped]:
+    """Settle at most `limit` attempts whose lease has expired, of jobs with ids over `after`, or of one job only.
+
+    Needs a transaction: the locks are kept to its end.
+    """
+    found = yield Query("leases/find_expired", {"limit": limit, "after": after, "only": only})
     reports = [(without_lease(row["id"], row["attempt"]), Report(Event.REAP)) for row in found]
     states = Counter((yield from settle(reports, actor=Actor.REAPER)).values())
     return Reaped(
@@ -109,20 +116,21 @@ def take_turn(name: str, interval: float) -> Operation[bool]:
     return bool((yield Query("history/take_turn", {"name": name, "interval": interval})))
 
 
-def _one_by_one(limit: int) -> Procedure[Reaped]:
+def _one_by_one(ids: Sequence[int]) -> Procedure[Reaped]:
     total = Reaped()
-    for job_id in (yield _expired_ids(limit)):
+    for job_id in ids:
         try:
             total = add(total, (yield reap(1, only=job_id)))
         except psycopg.OperationalError:
             raise
         except psycopg.Error as error:
-            log.error("job %s cannot be settled, its lease stays expired: %s", job_id, error)
+            # Not the whole error: its detail holds the row, args included.
+            log.error("job %s cannot be settled, its lease stays expired: %s", job_id, error.diag.message_primary)
     return total
 
 
-def _expired_ids(limit: int) -> Operation[list[int]]:
-    found = yield Query("leases/find_expired", {"limit": limit, "only": None})
+def _expired_ids(limit: int, after: int) -> Operation[list[int]]:
+    found = yield Query("leases/find_expired", {"limit": limit, "after": after, "only": None})
     return [row["id"] for row in found]
 
 
