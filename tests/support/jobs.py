@@ -8,7 +8,9 @@ from psycopg import Connection, sql
 from psycopg.rows import dict_row
 from psycopg.types.json import Jsonb
 
-from howdah.model.job import FINAL, JobState, Lease
+from howdah.model.job import FINAL, ClaimedJob, Enqueued, JobState, Lease, NewJob
+from howdah.model.outcome import Event, Report
+from howdah.store import claiming, enqueueing, settling
 from howdah.store.drivers import on_psycopg
 from howdah.store.drivers import run as drive
 from howdah.store.operation import Operation
@@ -83,6 +85,21 @@ def everything(conn: Connection[Any]) -> list[tuple[Any, ...]]:
     """Every row of every table that a step may write, with the transaction that wrote it."""
     parts = (f"SELECT '{table}', t.xmin::text, t::text FROM howdah.{table} t" for table in TABLES)
     return conn.execute(" UNION ALL ".join(parts) + " ORDER BY 1, 3").fetchall()
+
+
+def enqueue(conn: Connection[Any], **options: Any) -> Enqueued:
+    """Enqueue a job of kind k, unless another is named, on this connection and in its transaction."""
+    return run(conn, enqueueing.enqueue(NewJob(options.pop("kind", "k"), "{}", **options)))
+
+
+def claim(conn: Connection[Any], limit: int = 100, worker: str = "w", **options: Any) -> list[ClaimedJob]:
+    """Claim from queue `default`."""
+    return run(conn, claiming.claim({"default": limit}, limit, worker=worker, **options))
+
+
+def report(conn: Connection[Any], lease: Lease, event: Event, **said: Any) -> JobState:
+    """Report on an attempt."""
+    return run(conn, settling.settle_one(lease, Report(event, **said)))
 
 
 def _next_id(conn: Connection[Any]) -> int:

@@ -8,6 +8,7 @@ import os
 import secrets
 import signal
 import socket
+import threading
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from importlib import metadata
@@ -72,13 +73,14 @@ class Worker:
         )
         self._work: WorkLoop | None = None
         self._stopping = False
+        self._signals = 0
 
     def run(self) -> None:
         """Work until SIGTERM or SIGINT, and then stop gracefully; a second signal abandons what runs. Main thread only.
 
         Raises Unreachable or SchemaMismatch at the start; later the database may come and go.
         """
-        _run_to_the_end(self._run_with_signals())
+        _run_to_the_end(self._with_signals(self.run_async()))
 
     async def run_async(self) -> None:
         """Work in the running event loop, without signal handlers; cancelling it is a graceful stop."""
@@ -87,9 +89,11 @@ class Worker:
     def drain(self, *, limit: int | None = None, timeout: Seconds | None = None) -> Drained:
         """Sweep once, run what is available, and return: at most `limit` attempts, for `timeout` seconds.
 
-        It never waits for a backoff.
+        It never waits for a backoff. In the main thread SIGTERM and SIGINT stop it, as they stop `run`.
         """
-        return _run_to_the_end(self.drain_async(limit=limit, timeout=timeout))
+        work = self.drain_async(limit=limit, timeout=timeout)
+        in_main_thread = threading.current_thread() is threading.main_thread()
+        return _run_to_the_end(self._with_signals(work) if in_main_thread else work)
 
     async def drain_async(self, *, limit: int | None = None, timeout: Seconds | None = None) -> Drained:
         """As `drain`, awaited."""
@@ -103,18 +107,19 @@ class Worker:
         if self._work is not None:
             self._work.stop()
 
-    async def _run_with_signals(self) -> None:
+    async def _with_signals(self, work: Coroutine[Any, Any, T]) -> T:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._signalled, number)
         try:
-            await self.run_async()
+            return await work
         finally:
             for number in (signal.SIGTERM, signal.SIGINT):
                 loop.remove_signal_handler(number)
 
     def _signalled(self, number: signal.Signals) -> None:
-        if not self._stopping:
+        self._signals += 1
+        if self._signals == 1:
             log.info(
                 "%s: stopping, at most %g s; a second signal abandons what runs", number.name, self._settings.grace
             )

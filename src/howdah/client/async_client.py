@@ -135,7 +135,9 @@ class AsyncClient:
         """As `Client.wait`."""
         for pause in calls.polls(timeout):
             if not await self._connections.run(jobs.is_unfinished(calls.check_id(job_id))):
-                return await self.get(job_id)
+                job = await self.get(job_id)
+                if calls.has_ended(job):  # it may have been put back meanwhile
+                    return job
             await asyncio.sleep(pause)
         return calls.ended(await self.get(job_id))
 

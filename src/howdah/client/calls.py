@@ -127,9 +127,14 @@ class Days:
         self._seen = datetime.now(UTC).date()
 
 
+def has_ended(job: Job) -> bool:
+    """Whether who waits for it has its answer."""
+    return job.state in FINAL or job.state is JobState.UNKNOWN
+
+
 def ended(job: Job) -> Job:
     """The job, if it has ended or is unknown. Raises TimeoutError."""
-    if job.state in FINAL or job.state is JobState.UNKNOWN:
+    if has_ended(job):
         return job
     raise TimeoutError(f"job {job.id} is still {job.state}")
 

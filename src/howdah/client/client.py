@@ -147,7 +147,9 @@ class Client:
         """The job once it has ended or is `unknown`. Raises TimeoutError after `timeout` seconds, JobNotFound."""
         for pause in calls.polls(timeout):
             if not self._connections.run(jobs.is_unfinished(calls.check_id(job_id))):
-                return self.get(job_id)
+                job = self.get(job_id)
+                if calls.has_ended(job):  # it may have been put back meanwhile
+                    return job
             time.sleep(pause)
         return calls.ended(self.get(job_id))
 

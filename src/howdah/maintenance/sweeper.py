@@ -9,6 +9,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from howdah.model.errors import Unreachable
 from howdah.store import sweeping
 from howdah.store.source import Runs
 
@@ -34,6 +35,7 @@ class Sweeper:
         self._runs = runs
         self._settings = settings
         self._reap_from = float("-inf")
+        self._prune_at = float("-inf")
         self._logged_at = float("-inf")
 
     async def run(self) -> None:
@@ -49,11 +51,15 @@ class Sweeper:
             # A little less than the interval, or the jitter would make every other turn come too early.
             if await self._runs.run(sweeping.take_turn("jobs", settings.interval * 0.8)):
                 self._log(await self._runs.run_procedure(sweeping.sweep_jobs(reaping=self._may_reap())))
-            if await self._runs.run(sweeping.take_turn("history", settings.pruning)):
-                self._log(await self._runs.run_procedure(sweeping.sweep_history(settings.retention)))
-        except Exception as error:  # a sweep is repeated; nothing of it may end the worker
+            if time.monotonic() >= self._prune_at:
+                self._prune_at = time.monotonic() + settings.pruning
+                if await self._runs.run(sweeping.take_turn("history", settings.pruning * 0.8)):
+                    self._log(await self._runs.run_procedure(sweeping.sweep_history(settings.retention)))
+        except Unreachable as error:
             # An outage expires every lease at once: their holders get one lease's time to come back.
             self._reap_from = time.monotonic() + settings.hold
+            self._complain(error)
+        except Exception as error:  # a sweep is repeated; nothing of it may end the worker
             self._complain(error)
 
     def _may_reap(self) -> bool:

@@ -50,6 +50,7 @@ CREATE TABLE howdah.jobs (
     queue text NOT NULL DEFAULT 'default',
     worker text,
     key text,
+    key_for double precision,
     subject text,
     lane text,
     settled_by text,
@@ -67,7 +68,7 @@ CREATE TABLE howdah.jobs (
         AND octet_length(key) BETWEEN 1 AND 200 AND octet_length(subject) BETWEEN 1 AND 200
         AND octet_length(worker) BETWEEN 1 AND 200),
     CONSTRAINT moments_are_finite CHECK (
-        isfinite(run_at) AND isfinite(created_at) AND isfinite(claimed_at) AND isfinite(started_at)
+        run_at < '10000-01-01 00:00+00' AND isfinite(run_at) AND isfinite(created_at) AND isfinite(claimed_at) AND isfinite(started_at)
         AND isfinite(lease_expires_at) AND isfinite(expires_at) AND isfinite(cancel_requested_at)),
     CONSTRAINT attempts_only_grow CHECK (attempt >= 0 AND excused BETWEEN 0 AND attempt AND crashes BETWEEN 0 AND attempt
         AND max_attempts BETWEEN 1 AND 32767),
@@ -118,6 +119,7 @@ CREATE TABLE howdah.history (
     attempt integer NOT NULL,
     excused integer NOT NULL,
     max_attempts integer NOT NULL,
+    own_max_attempts integer,
     crashes integer NOT NULL,
     settled_attempt integer,
     priority smallint NOT NULL,
@@ -126,6 +128,7 @@ CREATE TABLE howdah.history (
     queue text NOT NULL,
     worker text,
     key text,
+    key_for double precision,
     subject text,
     lane text,
     settled_by text,
@@ -417,10 +420,10 @@ BEGIN
         SELECT x.*
         FROM ROWS FROM (jsonb_to_recordset(jobs) AS (
             kind text, args jsonb, queue text, fallback_queue text, priority smallint, delay double precision,
-            run_at timestamptz, expires_in double precision, max_attempts integer, key text, subject text,
-            headers jsonb, tags text[]
+            run_at timestamptz, expires_in double precision, max_attempts integer, key text, key_for double precision,
+            subject text, headers jsonb, tags text[]
         )) WITH ORDINALITY AS x (kind, args, queue, fallback_queue, priority, delay, run_at, expires_in, max_attempts,
-            key, subject, headers, tags, n)
+            key, key_for, subject, headers, tags, n)
     ),
     timed AS MATERIALIZED (
         SELECT g.*, c.now, coalesce(g.run_at, c.now + make_interval(secs => coalesce(g.delay, 0))) AS due
@@ -429,11 +432,11 @@ BEGIN
     ),
     added AS (
         INSERT INTO howdah.jobs AS j (id, kind, queue, state, priority, run_at, created_at, expires_at, max_attempts,
-            key, subject, args, headers, tags)
+            key, key_for, subject, args, headers, tags)
         SELECT ids[t.n], t.kind, coalesce(t.queue, k.queue, t.fallback_queue, 'default'),
             CASE WHEN t.due > t.now THEN 'scheduled' ELSE 'available' END,
             coalesce(t.priority, 0), t.due, t.now, t.now + make_interval(secs => t.expires_in), t.max_attempts,
-            t.key, t.subject, coalesce(t.args, '{}'), coalesce(t.headers, '{}'), coalesce(t.tags, '{}')
+            t.key, t.key_for, t.subject, coalesce(t.args, '{}'), coalesce(t.headers, '{}'), coalesce(t.tags, '{}')
         FROM timed t LEFT JOIN howdah.kinds k ON k.kind = t.kind
         ORDER BY t.n
         RETURNING j.queue, j.state
@@ -492,12 +495,12 @@ BEGIN
         WHERE k.kind = g.kind AND k.key = g.key AND k.job_id = g.id AND k.key_for IS NOT NULL
     )
     INSERT INTO howdah.history (id, claim_no, origin_id, superseded_by, run_at, created_at, claimed_at, started_at,
-        lease_expires_at, expires_at, cancel_requested_at, finished_at, attempt, excused, max_attempts, crashes,
-        settled_attempt, priority, state, kind, queue, worker, key, subject, lane, settled_by, settled_event, args, headers,
+        lease_expires_at, expires_at, cancel_requested_at, finished_at, attempt, excused, max_attempts, own_max_attempts, crashes,
+        settled_attempt, priority, state, kind, queue, worker, key, key_for, subject, lane, settled_by, settled_event, args, headers,
         tags, progress, errors, result)
     SELECT g.id, g.claim_no, g.origin_id, g.newer, g.run_at, g.created_at, g.claimed_at, g.started_at,
-        NULL, g.expires_at, g.cancel_requested_at, c.now, g.attempt, g.excused, coalesce(g.max_attempts, k.max_attempts, 10), g.crashes,
-        g.attempt, g.priority, 'superseded', g.kind, g.queue, g.worker, g.key, g.subject, g.lane, 'enqueue', 'supersede', g.args, g.headers,
+        NULL, g.expires_at, g.cancel_requested_at, c.now, g.attempt, g.excused, coalesce(g.max_attempts, k.max_attempts, 10), g.max_attempts, g.crashes,
+        g.attempt, g.priority, 'superseded', g.kind, g.queue, g.worker, g.key, g.key_for, g.subject, g.lane, 'enqueue', 'supersede', g.args, g.headers,
         g.tags, g.progress, g.errors, NULL
     FROM gone g CROSS JOIN clock c LEFT JOIN howdah.kinds k ON k.kind = g.kind;
 END
@@ -537,8 +540,8 @@ BEGIN
             USING ERRCODE = '22023';
     ELSIF delay IS NOT NULL AND run_at IS NOT NULL THEN
         RAISE EXCEPTION 'howdah.enqueue: say either delay or run_at, not both' USING ERRCODE = '22023';
-    ELSIF NOT isfinite(run_at) THEN
-        RAISE EXCEPTION 'howdah.enqueue: run_at must be a moment, not infinity' USING ERRCODE = '22023';
+    ELSIF NOT isfinite(run_at) OR run_at >= '10000-01-01 00:00+00' THEN
+        RAISE EXCEPTION 'howdah.enqueue: run_at must be a moment before the year 10000' USING ERRCODE = '22023';
     ELSIF max_attempts NOT BETWEEN 1 AND 32767 THEN
         RAISE EXCEPTION 'howdah.enqueue: max_attempts must be from 1 to 32767' USING ERRCODE = '22023';
     ELSIF priority NOT BETWEEN -32768 AND 32767 THEN
@@ -589,6 +592,7 @@ SELECT howdah.ensure_partition((now() AT TIME ZONE 'UTC')::date + n) FROM genera
 -- What everything is, for psql's \d+, catalogues and dashboards. Seconds are double precision, moments timestamptz.
 COMMENT ON TABLE howdah.jobs IS 'Every job that is not final, and nothing else. Ask howdah.all_jobs about any job; columns marked Private may change in any release.';
 COMMENT ON COLUMN howdah.jobs.position IS 'Private: the order of claiming within queue and priority; a new one whenever the job becomes available.';
+COMMENT ON COLUMN howdah.jobs.key_for IS 'Private: for how many seconds after its end its key stays taken.';
 COMMENT ON COLUMN howdah.jobs.claim_no IS 'Private: the order in which jobs of a subject were claimed, exact where the clock steps back.';
 COMMENT ON COLUMN howdah.jobs.origin_id IS 'Private: the job whose landing this one is; such a job is followed by no landing of its own.';
 COMMENT ON COLUMN howdah.jobs.needs_start IS 'Private: whether the running attempt uses the start step, as decided by its claim.';
@@ -623,6 +627,8 @@ COMMENT ON COLUMN howdah.jobs.lease_expires_at IS 'Until when the worker may run
 COMMENT ON COLUMN howdah.jobs.max_attempts IS 'The cap of counted attempts set on this job. Null: its kind''s, see all_jobs.';
 
 COMMENT ON TABLE howdah.history IS 'Finished jobs, one partition per UTC day of finished_at; retention drops the days. Columns marked Private may change in any release.';
+COMMENT ON COLUMN howdah.history.key_for IS 'Private: for how many seconds after its end its key stays taken.';
+COMMENT ON COLUMN howdah.history.own_max_attempts IS 'Private: the cap that was set on this job. Null: it had its kind''s.';
 COMMENT ON COLUMN howdah.history.claim_no IS 'Private: the order in which jobs of a subject were claimed, exact where the clock steps back.';
 COMMENT ON COLUMN howdah.history.origin_id IS 'Private: the job whose landing this one is; such a job is followed by no landing of its own.';
 COMMENT ON COLUMN howdah.history.id IS 'The job''s number: unique for ever, kept when it moves to history. Larger means enqueued later, not committed later.';

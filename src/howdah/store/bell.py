@@ -53,7 +53,7 @@ class Bell:
         """Ask for the next enqueue's notification; a worker that has just been woken waits a little with that."""
         self._rung.clear()
         if self._listening and time.monotonic() - self._woken_at >= REST:
-            await self._connections.run(_set(1))
+            await self._connections.run(_arm())
 
     async def wait(self, timeout: float) -> None:
         """Return when woken, or after `timeout` seconds; sooner after a wake-up, since more is likely to come."""
@@ -87,6 +87,10 @@ class Bell:
             async for notification in connection.notifies():
                 if notification.payload in self._queues:
                     self._rung.set()
+
+
+def _arm() -> Operation[None]:
+    yield Query("bell/arm")
 
 
 def _set(value: int) -> Operation[None]:

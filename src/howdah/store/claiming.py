@@ -11,7 +11,7 @@ from howdah.model.lease import Answer, Busy, Extended, Extension, Lost
 from howdah.model.outcome import Actor, Event, Report
 from howdah.model.repeats import lost_reason
 from howdah.store import rows
-from howdah.store.operation import Operation, Query, Row
+from howdah.store.operation import Operation, Query, Row, Rows
 from howdah.store.settling import settle, without_lease
 
 LOWEST_PRIORITY, HIGHEST_PRIORITY = -32_768, 32_767
@@ -22,22 +22,40 @@ def claim(
 ) -> Operation[list[ClaimedJob]]:
     """Claim at most `limit` jobs: queues in the order given, of each at most its quota.
 
-    `lease` in seconds replaces the kind's. Each queue is one range over all priorities from position 0.
+    `lease` in seconds replaces the kind's. Jobs that are met and must not run (outdated, too late) do not count: it
+    goes on behind them until something is claimed or nothing is left.
     """
-    found = yield Query(
-        "jobs/claim",
-        {
-            "queues": list(quotas),
-            "lows": [LOWEST_PRIORITY] * len(quotas),
-            "highs": [HIGHEST_PRIORITY] * len(quotas),
-            "floors": [0] * len(quotas),
-            "quotas": list(quotas.values()),
-            "limit": limit,
-            "worker": worker,
-            "lease": lease,
-        },
+    left, claimed = dict(quotas), list[ClaimedJob]()
+    while True:
+        found = yield from _claim_once(left, limit - len(claimed), worker, lease)
+        batch = [rows.claimed_job(row) for row in sorted(found, key=lambda row: row["n"] or 0) if row["id"] is not None]
+        claimed.extend(batch)
+        if not found or not found[0]["moved"] or len(claimed) >= limit:
+            return claimed
+        for job in batch:
+            left[job.queue] -= 1
+        left = {queue: quota for queue, quota in left.items() if quota > 0}
+        if not left:
+            return claimed
+
+
+def _claim_once(quotas: Mapping[str, int], limit: int, worker: str, lease: float | None) -> Operation[Rows]:
+    # Each queue is one range over all priorities from position 0.
+    return (
+        yield Query(
+            "jobs/claim",
+            {
+                "queues": list(quotas),
+                "lows": [LOWEST_PRIORITY] * len(quotas),
+                "highs": [HIGHEST_PRIORITY] * len(quotas),
+                "floors": [0] * len(quotas),
+                "quotas": list(quotas.values()),
+                "limit": limit,
+                "worker": worker,
+                "lease": lease,
+            },
+        )
     )
-    return [rows.claimed_job(row) for row in sorted(found, key=lambda row: row["n"])]
 
 
 def claim_job(job_id: int, *, worker: str, lease: float | None = None) -> Operation[ClaimedJob]:
@@ -84,24 +102,28 @@ def extend(lease: Lease, seconds: float) -> Operation[Lease]:
 
 def extend_many(extensions: Sequence[Extension]) -> Operation[list[Answer]]:
     """Extend a worker's leases in one pass that waits for no lock; the answers are in the order of the extensions."""
-    leases = {extension.lease.job_id: extension.lease for extension in extensions}
+    leases = [extension.lease for extension in extensions]
     found = yield Query(
         "leases/extend_many",
         {
-            "ids": list(leases),
-            "tokens": [lease.token for lease in leases.values()],
+            "ids": [lease.job_id for lease in leases],
+            "tokens": [lease.token for lease in leases],
             "seconds": [extension.seconds for extension in extensions],
             "progress": [extension.progress for extension in extensions],
         },
     )
-    answers: dict[int, Answer] = {row["id"]: _extended(leases[row["id"]], row) for row in found}
-    missing = [lease for job_id, lease in leases.items() if job_id not in answers]
+    extended = {(row["id"], row["attempt"]): row for row in found}  # a job may be asked for with an old token too
+    missing = [lease for lease in leases if (lease.job_id, lease.token) not in extended]
+    standing: dict[Lease, Row] = {}
     if missing:
-        standing = yield Query("leases/standing", {"ids": [lease.job_id for lease in missing]})
-        by_place = {row["n"]: row for row in standing}
-        for place, lease in enumerate(missing, start=1):
-            answers[lease.job_id] = _busy_or_lost(lease, by_place.get(place))
-    return [answers[extension.lease.job_id] for extension in extensions]
+        rest = yield Query("leases/standing", {"ids": [lease.job_id for lease in missing]})
+        standing = {missing[row["n"] - 1]: row for row in rest}
+    return [
+        _extended(lease, row)
+        if (row := extended.get((lease.job_id, lease.token)))
+        else _busy_or_lost(lease, standing.get(lease))
+        for lease in leases
+    ]
 
 
 def _extended(lease: Lease, row: Row) -> Extended:

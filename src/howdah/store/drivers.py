@@ -86,7 +86,7 @@ def on_psycopg(connection: psycopg.Connection[Any]) -> Execute:
 
 
 def making_days(once: Execute) -> Execute:
-    """Executes each statement in a transaction of its own, by `once`: makes history's partition where one is missing."""
+    """Executes each statement in its own transaction, by `once`: makes history's partition where one is missing."""
 
     def execute(query: Query | Selection) -> Rows:
         try:

@@ -11,6 +11,8 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from howdah.model.errors import InvalidOption
 
 CONNECT_TIMEOUT = 10
+# A peer that has vanished is noticed within about 15 s, idle or in a query; libpq ignores these on a Unix socket.
+LIVENESS = {"keepalives_idle": 5, "keepalives_interval": 3, "keepalives_count": 3, "tcp_user_timeout": 15_000}
 
 # At the start only: in libpq text a password may hold a ://
 _URL = re.compile(r"([a-z][a-z0-9+.-]*)://", re.IGNORECASE)
@@ -36,6 +38,8 @@ def resolve(dsn: str | None) -> str:
         raise InvalidOption("dsn", "…", f"cannot be read: {_without_values(str(error))}") from None
     given.setdefault("connect_timeout", CONNECT_TIMEOUT)
     given.setdefault("application_name", "howdah")
+    for name, value in LIVENESS.items():
+        given.setdefault(name, value)
     return make_conninfo("", **given)
 
 

@@ -14,6 +14,8 @@ from howdah.model.job import Enqueued, NewJob
 from howdah.store.operation import Operation, Query, Row
 
 CHUNK = 5_000
+# Keys are taken in sorted order within a call, so that two calls cannot deadlock: as few calls as memory allows.
+GUARDED_CHUNK = 100_000
 
 
 def enqueue(job: NewJob) -> Operation[Enqueued]:
@@ -28,8 +30,9 @@ def enqueue(job: NewJob) -> Operation[Enqueued]:
 def enqueue_many(jobs: Sequence[NewJob]) -> Operation[list[Enqueued]]:
     """Enqueue jobs in chunks; the answers are in their order. The first of a key and the last of a subject win."""
     answers: list[Enqueued] = []
-    for chunk in _chunks(jobs, CHUNK):
-        if any(map(_guarded, chunk)):
+    guarded = any(map(_guarded, jobs))
+    for chunk in _chunks(jobs, GUARDED_CHUNK if guarded else CHUNK):
+        if guarded:
             rows = yield Query("jobs/enqueue_guarded", {"jobs": _as_json(chunk)})
         else:
             rows = yield Query("jobs/enqueue_many", _columns(chunk))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Protocol, TypeVar
 
 import psycopg
@@ -26,6 +28,8 @@ from howdah.store.settling import Settled
 from howdah.store.trouble import is_transient
 
 T = TypeVar("T")
+
+log = logging.getLogger("howdah.worker")
 
 # Claims, settling, the sweep and a start step: what runs beside each other apart from the handlers' transactions.
 OWN_CONNECTIONS = 4
@@ -121,7 +125,13 @@ class PooledSource(Source):
 
     def extend(self, extensions: Sequence[Extension]) -> list[Answer]:
         """Extend leases, on the keeper's connection."""
-        return self._keeper.run(claiming.extend_many(extensions))
+        try:
+            return self._keeper.run(claiming.extend_many(extensions))
+        except (psycopg.DataError, psycopg.IntegrityError) as error:
+            # One handler's progress must not cost the others their leases.
+            log.warning("progress that PostgreSQL cannot keep is dropped: %s", error.diag.message_primary)
+            bare = [replace(extension, progress=None) for extension in extensions]
+            return self._keeper.run(claiming.extend_many(bare))
 
     def beat(self, running: int, stopping: bool) -> None:
         """The heartbeat, on the keeper's connection."""

@@ -27,10 +27,11 @@ def sweep(retention: float) -> Procedure[Mapping[str, int]]:
 
 
 def sweep_jobs(*, reaping: bool = True) -> Procedure[Mapping[str, int]]:
-    """Reaper and promoter; `reaping=False` leaves leases alone."""
+    """Reaper and promoter, neither stopped by the other; `reaping=False` leaves leases alone."""
+    promoted = yield from _guarded("promoting", _until_short(promote))
     reaped = (yield from reap_all(BATCH)) if reaping else Reaped()
-    expired = yield from _until_short(expire)
-    return {**asdict(reaped), "expired": expired, "promoted": (yield from _until_short(promote))}
+    expired = yield from _guarded("expiring", expire_all(BATCH))
+    return {**asdict(reaped), "expired": expired, "promoted": promoted}
 
 
 def sweep_history(retention: float) -> Procedure[Mapping[str, int]]:
@@ -80,9 +81,24 @@ def add(left: Reaped, right: Reaped) -> Reaped:
     return Reaped(*(a + b for a, b in zip(astuple(left), astuple(right), strict=True)))
 
 
-def expire(limit: int) -> Operation[int]:
+def expire_all(limit: int) -> Procedure[int]:
+    """Move jobs whose time to start has passed to history; one that cannot be moved is logged and left out."""
+    total = 0
+    while True:
+        try:
+            done: int = yield expire(limit)
+        except psycopg.OperationalError:
+            raise
+        except psycopg.Error:
+            return total + (yield from _expire_one_by_one((yield _late_ids(limit))))
+        total += done
+        if done < limit:
+            return total
+
+
+def expire(limit: int, only: int | None = None) -> Operation[int]:
     """Move at most `limit` jobs whose time to start has passed to history. Needs a transaction."""
-    found = yield Query("jobs/find_late", {"limit": limit})
+    found = yield Query("jobs/find_late", {"limit": limit, "only": only})
     reports = [(without_lease(row["id"]), Report(Event.EXPIRE)) for row in found]
     return len((yield from settle(reports, actor=Actor.PROMOTER)))
 
@@ -101,7 +117,11 @@ def prune(retention: float) -> Procedure[int]:
             done += 1
     except psycopg.errors.LockNotAvailable:
         log.info("history is being read: its retention goes on at the next sweep")
-    done += yield from _until_short(_prune_keys)
+    except psycopg.OperationalError:
+        raise
+    except psycopg.Error as error:  # a view on an old day, for one
+        log.error("history past its retention cannot be dropped: %s", error.diag.message_primary)
+    done += yield from _guarded("pruning keys", _until_short(_prune_keys))
     yield _forget_workers()
     return done
 
@@ -127,6 +147,34 @@ def _one_by_one(ids: Sequence[int]) -> Procedure[Reaped]:
             # Not the whole error: its detail holds the row, args included.
             log.error("job %s cannot be settled, its lease stays expired: %s", job_id, error.diag.message_primary)
     return total
+
+
+def _expire_one_by_one(ids: Sequence[int]) -> Procedure[int]:
+    done = 0
+    for job_id in ids:
+        done += yield from _guarded(f"expiring job {job_id}", _once(expire(1, only=job_id)))
+    return done
+
+
+def _guarded(what: str, procedure: Procedure[int]) -> Procedure[int]:
+    """A part of a pass whose failure, an outage apart, must not stop the other parts."""
+    try:
+        return (yield from procedure)
+    except psycopg.OperationalError:
+        raise
+    except psycopg.Error as error:
+        log.error("%s failed: %s", what, error.diag.message_primary)
+        return 0
+
+
+def _once(operation: Operation[int]) -> Procedure[int]:
+    result: int = yield operation
+    return result
+
+
+def _late_ids(limit: int) -> Operation[list[int]]:
+    found = yield Query("jobs/find_late", {"limit": limit, "only": None})
+    return [row["id"] for row in found]
 
 
 def _expired_ids(limit: int, after: int) -> Operation[list[int]]:

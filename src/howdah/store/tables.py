@@ -40,6 +40,7 @@ def _shared() -> list[sa.Column[Any]]:
         _column("queue", sa.Text),
         _column("worker", sa.Text, null=True),
         _column("key", sa.Text, null=True),
+        _column("key_for", Seconds, null=True),
         _column("subject", sa.Text, null=True),
         _column("lane", sa.Text, null=True),
         _column("settled_by", sa.Text, null=True),
@@ -86,6 +87,7 @@ history = sa.Table(
     metadata,
     _column("id", sa.BigInteger),
     _column("max_attempts", sa.Integer),
+    _column("own_max_attempts", sa.Integer, null=True),
     _column("finished_at", Moment),
     _column("result", JSONB, null=True),
     *_shared(),
@@ -174,6 +176,10 @@ schema_version = sa.Table(
 # A view, and so not in the metadata that Alembic compares.
 all_jobs = sa.table(
     "all_jobs",
-    *(sa.column(column.name, column.type) for column in history.c if column.name not in ("claim_no", "origin_id")),
+    *(
+        sa.column(column.name, column.type)
+        for column in history.c
+        if column.name not in ("claim_no", "origin_id", "key_for", "own_max_attempts")
+    ),
     schema="howdah",
 )

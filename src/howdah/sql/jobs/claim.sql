@@ -54,27 +54,33 @@ freed_keys AS (
 ),
 kept AS (
     INSERT INTO howdah.history (id, claim_no, origin_id, superseded_by, run_at, created_at, claimed_at, started_at,
-        lease_expires_at, expires_at, cancel_requested_at, finished_at, attempt, excused, max_attempts, crashes,
-        settled_attempt, priority, state, kind, queue, worker, key, subject, lane, settled_by, settled_event, args, headers,
+        lease_expires_at, expires_at, cancel_requested_at, finished_at, attempt, excused, max_attempts, own_max_attempts, crashes,
+        settled_attempt, priority, state, kind, queue, worker, key, key_for, subject, lane, settled_by, settled_event, args, headers,
         tags, progress, errors, result)
     SELECT g.id, g.claim_no, g.origin_id, g.newer, g.run_at, g.created_at, g.claimed_at, g.started_at,
-        NULL, g.expires_at, g.cancel_requested_at, c.now, g.attempt, g.excused, coalesce(g.max_attempts, k.max_attempts, 10), g.crashes,
-        g.attempt, g.priority, CASE WHEN g.newer IS NOT NULL THEN 'superseded' ELSE 'expired' END, g.kind, g.queue, g.worker, g.key, g.subject, g.lane, 'claim',
+        NULL, g.expires_at, g.cancel_requested_at, c.now, g.attempt, g.excused, coalesce(g.max_attempts, k.max_attempts, 10), g.max_attempts, g.crashes,
+        g.attempt, g.priority, CASE WHEN g.newer IS NOT NULL THEN 'superseded' ELSE 'expired' END, g.kind, g.queue, g.worker, g.key, g.key_for, g.subject, g.lane, 'claim',
         CASE WHEN g.newer IS NOT NULL THEN 'supersede' ELSE 'expire' END, g.args, g.headers,
         g.tags, g.progress, g.errors, NULL
     FROM gone g CROSS JOIN clock c LEFT JOIN howdah.kinds k ON k.kind = g.kind
+),
+claimed AS (
+    UPDATE howdah.jobs j SET
+        state = 'running',
+        attempt = j.attempt + 1,
+        claimed_at = c.now,
+        started_at = NULL,
+        lease_expires_at = c.now + make_interval(secs => coalesce(%(lease)s::double precision, k.lease, 60)),
+        worker = %(worker)s::text,
+        claim_no = CASE WHEN j.subject IS NOT NULL THEN nextval('howdah.claim_seq') END,
+        needs_start = coalesce(k.on_crash, 'retry') <> 'retry' OR coalesce(j.max_attempts, k.max_attempts, 10) = 1 OR j.crashes > 0
+    FROM judged g CROSS JOIN clock c LEFT JOIN howdah.kinds k ON k.kind = g.kind
+    WHERE j.id = ANY (ARRAY[g.id]) AND g.newer IS NULL AND NOT g.late
+    RETURNING j.id, j.kind, j.queue, j.args, j.headers, j.attempt, coalesce(j.max_attempts, k.max_attempts, 10) AS max_attempts, j.key,
+        j.subject, j.needs_start, j.worker, j.lease_expires_at, coalesce(%(lease)s::double precision, k.lease, 60) AS lease_seconds,
+        j.origin_id IS NOT NULL AS follow_up, j.crashes > 0 AS has_crashed, g.n
 )
-UPDATE howdah.jobs j SET
-    state = 'running',
-    attempt = j.attempt + 1,
-    claimed_at = c.now,
-    started_at = NULL,
-    lease_expires_at = c.now + make_interval(secs => coalesce(%(lease)s::double precision, k.lease, 60)),
-    worker = %(worker)s::text,
-    claim_no = CASE WHEN j.subject IS NOT NULL THEN nextval('howdah.claim_seq') END,
-    needs_start = coalesce(k.on_crash, 'retry') <> 'retry' OR coalesce(j.max_attempts, k.max_attempts, 10) = 1 OR j.crashes > 0
-FROM judged g CROSS JOIN clock c LEFT JOIN howdah.kinds k ON k.kind = g.kind
-WHERE j.id = ANY (ARRAY[g.id]) AND g.newer IS NULL AND NOT g.late
-RETURNING j.id, j.kind, j.queue, j.args, j.headers, j.attempt, coalesce(j.max_attempts, k.max_attempts, 10) AS max_attempts, j.key,
-    j.subject, j.needs_start, j.worker, j.lease_expires_at, coalesce(%(lease)s::double precision, k.lease, 60) AS lease_seconds,
-    j.origin_id IS NOT NULL AS follow_up, j.crashes > 0 AS has_crashed, g.n
+-- `moved` tells a queue that is empty from one whose head has just been cleared away.
+SELECT c.*, m.moved
+FROM (SELECT count(*) AS moved FROM gone) m LEFT JOIN claimed c ON true
+WHERE c.id IS NOT NULL OR m.moved > 0

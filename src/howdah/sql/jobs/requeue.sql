@@ -1,6 +1,6 @@
 -- Puts a final job back, with a fresh budget of attempts, unless its key is held or a newer job of its subject is unfinished.
 WITH found AS MATERIALIZED (
-    SELECT h.id, h.kind, h.key, h.subject FROM howdah.history h WHERE h.id = %(id)s::bigint FOR UPDATE
+    SELECT h.id, h.kind, h.key, h.key_for, h.subject FROM howdah.history h WHERE h.id = %(id)s::bigint FOR UPDATE
 ),
 fit AS MATERIALIZED (
     SELECT f.* FROM found f
@@ -9,9 +9,9 @@ fit AS MATERIALIZED (
     )
 ),
 taken AS (
-    INSERT INTO howdah.keys AS k (kind, key, job_id)
-    SELECT f.kind, f.key, f.id FROM fit f WHERE f.key IS NOT NULL
-    ON CONFLICT (kind, key) DO UPDATE SET job_id = excluded.job_id, free_at = NULL
+    INSERT INTO howdah.keys AS k (kind, key, job_id, key_for)
+    SELECT f.kind, f.key, f.id, f.key_for FROM fit f WHERE f.key IS NOT NULL
+    ON CONFLICT (kind, key) DO UPDATE SET job_id = excluded.job_id, key_for = excluded.key_for, free_at = NULL
         WHERE k.free_at <= howdah.clock() OR k.job_id = excluded.job_id
     RETURNING k.job_id
 ),
@@ -22,9 +22,9 @@ gone AS (
 ),
 back AS (
     INSERT INTO howdah.jobs AS j (id, origin_id, run_at, created_at, attempt, excused, max_attempts, crashes, priority,
-        kind, queue, worker, key, subject, lane, args, headers, tags, progress, errors)
-    SELECT g.id, g.origin_id, howdah.clock(), g.created_at, g.attempt, g.attempt, g.max_attempts, g.crashes, g.priority,
-        g.kind, g.queue, g.worker, g.key, g.subject, g.lane, g.args, g.headers, g.tags, g.progress, g.errors
+        kind, queue, worker, key, key_for, subject, lane, args, headers, tags, progress, errors)
+    SELECT g.id, g.origin_id, howdah.clock(), g.created_at, g.attempt, g.attempt, g.own_max_attempts, g.crashes, g.priority,
+        g.kind, g.queue, g.worker, g.key, g.key_for, g.subject, g.lane, g.args, g.headers, g.tags, g.progress, g.errors
     FROM gone g
     RETURNING j.id, j.kind, j.queue
 ),

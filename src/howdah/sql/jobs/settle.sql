@@ -46,10 +46,7 @@ decided AS MATERIALIZED (
     SELECT g.*,
         CASE g.event
             WHEN 'complete' THEN
-                CASE
-                    WHEN g.newer IS NULL OR g.on_supersede <> 'cancel' THEN 'completed'
-                    WHEN NOT %(in_transaction)s::boolean THEN 'superseded'
-                END
+                CASE WHEN g.newer IS NULL OR g.on_supersede <> 'cancel' THEN 'completed' ELSE 'superseded' END
             WHEN 'cancel' THEN CASE WHEN %(actor)s = 'operator' AND g.state = 'running' THEN 'running' ELSE 'cancelled' END
             WHEN 'discard' THEN 'discarded'
             WHEN 'supersede' THEN CASE WHEN g.newer IS NOT NULL THEN 'superseded' END
@@ -98,6 +95,7 @@ verdict AS MATERIALIZED (
         END || jsonb_build_object('attempt', d.attempt, 'at', d.now, 'worker', d.worker) AS entry
     FROM decided d
     WHERE d.outcome IS NOT NULL
+        AND NOT (%(in_transaction)s::boolean AND d.outcome = 'superseded') -- the handler's writes are rolled back first
 ),
 gone AS (
     DELETE FROM howdah.jobs j USING verdict v
@@ -115,12 +113,12 @@ freed_keys AS (
 ),
 kept AS (
     INSERT INTO howdah.history (id, claim_no, origin_id, superseded_by, run_at, created_at, claimed_at, started_at,
-        lease_expires_at, expires_at, cancel_requested_at, finished_at, attempt, excused, max_attempts, crashes,
-        settled_attempt, priority, state, kind, queue, worker, key, subject, lane, settled_by, settled_event, args, headers,
+        lease_expires_at, expires_at, cancel_requested_at, finished_at, attempt, excused, max_attempts, own_max_attempts, crashes,
+        settled_attempt, priority, state, kind, queue, worker, key, key_for, subject, lane, settled_by, settled_event, args, headers,
         tags, progress, errors, result)
     SELECT g.id, g.claim_no, g.origin_id, CASE WHEN g.outcome = 'superseded' THEN g.newer END, g.run_at, g.created_at, g.claimed_at, g.started_at,
-        NULL, g.expires_at, g.cancel_requested_at, g.now, g.attempt, g.excused, g.cap, g.crashes + g.crashed::integer,
-        g.attempt, g.priority, g.outcome, g.kind, g.queue, g.worker, g.key, g.subject, g.lane, %(actor)s::text, g.event, g.args, g.headers,
+        NULL, g.expires_at, g.cancel_requested_at, g.now, g.attempt, g.excused, g.cap, g.max_attempts, g.crashes + g.crashed::integer,
+        g.attempt, g.priority, g.outcome, g.kind, g.queue, g.worker, g.key, g.key_for, g.subject, g.lane, %(actor)s::text, g.event, g.args, g.headers,
         g.tags, g.progress,
         CASE WHEN g.entry IS NULL THEN g.errors WHEN jsonb_array_length(g.errors) >= 20 THEN (g.errors - 0) || g.entry ELSE g.errors || g.entry END,
         CASE WHEN g.outcome = 'completed' THEN g.result END

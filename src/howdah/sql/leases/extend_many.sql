@@ -16,7 +16,7 @@ UPDATE howdah.jobs j SET
     progress = coalesce(l.progress, j.progress)
 FROM live l
 WHERE j.id = ANY (ARRAY[l.id])
-RETURNING j.id, j.lease_expires_at, j.cancel_requested_at IS NOT NULL AS cancelled,
+RETURNING j.id, j.attempt, j.lease_expires_at, j.cancel_requested_at IS NOT NULL AS cancelled,
     j.subject IS NOT NULL AND coalesce((SELECT k.on_supersede FROM howdah.kinds k WHERE k.kind = j.kind), 'cancel') = 'cancel' AND (
         SELECT max(newer.id)
         FROM (
