@@ -68,7 +68,6 @@ RETRY = {"retry_base": 5, "retry_factor": 2, "retry_cap": 60, "retry_jitter": 0.
 
 PARAMS: dict[str, dict[str, Any]] = {
     "bell/arm": {},
-    "bell/arm": {},
     "bell/set": {"value": 0},
     "history/ensure_partitions": {},
     "history/prune": {"retention": 86400.0},

@@ -97,7 +97,8 @@ class AsyncClient:
         """As `Client.complete`."""
         in_transaction = on is not None and not isinstance(on, AsyncClient)
         if in_transaction and self._days.is_new():
-            await self._connections.run(sweeping.ensure_partitions())
+            if not await self._on(on, sweeping.has_today()):
+                await self._connections.run(sweeping.ensure_partitions())
             self._days.seen()
         return await self._on(on, calls.complete(lease, result, in_transaction=in_transaction))
 

@@ -109,7 +109,8 @@ class Client:
         """
         in_transaction = on is not None and not isinstance(on, Client)
         if in_transaction and self._days.is_new():
-            self._connections.run(sweeping.ensure_partitions())
+            if not self._on(on, sweeping.has_today()):
+                self._connections.run(sweeping.ensure_partitions())
             self._days.seen()
         return self._on(on, calls.complete(lease, result, in_transaction=in_transaction))
 

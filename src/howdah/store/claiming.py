@@ -86,7 +86,7 @@ def start(lease: Lease) -> Operation[Lease]:
 
     Raises LeaseLost when the lease is not current, has expired, or has been started before.
     """
-    found = yield Query("leases/start", {"id": lease.job_id, "token": lease.token})
+    found = yield Query("leases/start", {"id": lease.job_id, "token": lease.token}, confirmed=True)
     if not found:
         raise (yield from _lost(lease))
     return replace(lease, expires_at=found[0]["lease_expires_at"])

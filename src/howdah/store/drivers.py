@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import psycopg
 from psycopg.rows import dict_row
 
+from howdah.model.errors import Unreachable
 from howdah.store.operation import Operation, Procedure, Query, Rows, Selection
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
     from sqlalchemy.ext.asyncio import AsyncConnection
+
+WARNING = "01000"
 
 T = TypeVar("T")
 Execute: TypeAlias = Callable[[Query | Selection], Rows]
@@ -75,7 +79,8 @@ def on_psycopg(connection: psycopg.Connection[Any]) -> Execute:
     def execute(query: Query | Selection) -> Rows:
         with psycopg.Cursor(connection, row_factory=dict_row) as cursor:
             if query.copy is None:
-                cursor.execute(query.text.encode(), query.params)
+                with confirming(connection, query.confirmed):
+                    cursor.execute(query.text.encode(), query.params)
                 return cursor.fetchall() if cursor.description else []
             with cursor.copy(query.text.encode()) as copy:
                 for row in query.copy:
@@ -83,6 +88,31 @@ def on_psycopg(connection: psycopg.Connection[Any]) -> Execute:
             return []
 
     return execute
+
+
+@contextmanager
+def confirming(connection: psycopg.Connection[Any] | psycopg.AsyncConnection[Any], wanted: bool) -> Iterator[None]:
+    """Raises Unreachable where the server warns of a commit: one that was only made locally is not acknowledged.
+
+    A cancelled wait for a synchronous standby is answered as a success, with a warning (PostgreSQL, "Synchronous
+    Replication").
+    """
+    if not wanted:
+        yield
+        return
+    warnings: list[str] = []
+
+    def note(notice: psycopg.errors.Diagnostic) -> None:
+        if notice.sqlstate == WARNING:
+            warnings.append(notice.message_primary or "")
+
+    connection.add_notice_handler(note)
+    try:
+        yield
+    finally:
+        connection.remove_notice_handler(note)
+    if warnings:
+        raise Unreachable(f"the commit is not confirmed: {warnings[0]}")
 
 
 def making_days(once: Execute) -> Execute:
@@ -126,7 +156,8 @@ def on_async_psycopg(connection: psycopg.AsyncConnection[Any]) -> AsyncExecute:
     async def execute(query: Query | Selection) -> Rows:
         async with psycopg.AsyncCursor(connection, row_factory=dict_row) as cursor:
             if query.copy is None:
-                await cursor.execute(query.text.encode(), query.params)
+                with confirming(connection, query.confirmed):
+                    await cursor.execute(query.text.encode(), query.params)
                 return await cursor.fetchall() if cursor.description else []
             async with cursor.copy(query.text.encode()) as copy:
                 for row in query.copy:

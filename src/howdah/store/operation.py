@@ -19,11 +19,15 @@ Rows: TypeAlias = Sequence[Row]
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A statement of `howdah.sql` with its parameters. `copy`: the rows that go in by COPY, where it is one."""
+    """A statement of `howdah.sql` with its parameters.
+
+    `copy`: the rows that go in by COPY, where it is one. `confirmed`: a commit of which the server warns is an error.
+    """
 
     name: str
     params: Mapping[str, Any] = field(default_factory=dict)
     copy: Sequence[Sequence[Any]] | None = None
+    confirmed: bool = False
 
     @property
     def text(self) -> str:
@@ -37,6 +41,7 @@ class Selection:
     text: str
     params: Mapping[str, Any]
     copy: None = None
+    confirmed: bool = False
 
 
 Operation: TypeAlias = Generator[Query | Selection, Rows, T]

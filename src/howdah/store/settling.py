@@ -124,7 +124,8 @@ def _explain(missing: Reports, in_transaction: bool) -> Operation[dict[int, Sett
         reason = lost_reason(trace, lease.token)
         if trace and in_transaction and trace.state is JobState.RUNNING and trace.attempt == lease.token:
             reason = "superseded"
-        if trace and trace.state is JobState.UNKNOWN and trace.attempt == lease.token:
+        evidence = trace and trace.state is JobState.UNKNOWN and trace.attempt == lease.token
+        if evidence and not in_transaction:  # there it would be rolled back
             yield Query("jobs/keep_evidence", _evidence(lease, report))
         answers[lease.job_id] = LeaseLost(lease, trace.state if trace else None, reason)
     return answers

@@ -131,6 +131,11 @@ def ensure_partitions() -> Operation[None]:
     yield Query("history/ensure_partitions")
 
 
+def has_today() -> Operation[bool]:
+    """Whether history has its partition for today."""
+    return bool((yield Query("history/has_today"))[0]["there"])
+
+
 def take_turn(name: str, interval: float) -> Operation[bool]:
     """Whether this process does the sweep of this interval, in seconds: one in the whole database."""
     return bool((yield Query("history/take_turn", {"name": name, "interval": interval})))

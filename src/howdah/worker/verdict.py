@@ -7,6 +7,7 @@ import logging
 from typing import Any
 
 from howdah.model.errors import LeaseLost
+from howdah.model.job import JobState
 from howdah.model.outcome import Complete, Event, Fail, Outcome, Report, entry, report
 from howdah.model.source_errors import TransactionFailed
 from howdah.worker.attempt import Attempt
@@ -53,10 +54,12 @@ def interrupted(attempt: Attempt) -> Report | None:
 def after_failed_settle(attempt: Attempt, made: Report, failure: Exception) -> Report | None:
     """What to report the normal way after the attempt's own transaction could not be committed."""
     if isinstance(failure, LeaseLost):
-        if failure.reason == "superseded":
-            return made  # the lease is still this worker's: outside the transaction the report ends the job
         log.info("rolled back: %s", failure)
-        return None
+        if failure.reason == "superseded" and failure.state is JobState.RUNNING:
+            # The lease is still this worker's. Not a completion: should the job not be outdated any more, then its
+            # writes are gone, and it has to run again.
+            return Report(Event.FAIL, error=entry("failed", "a newer job of its subject came while it ran"))
+        return made  # it is refused; of a job that is unknown it is kept as evidence
     if isinstance(failure, TransactionFailed):
         return _report(Fail(failure.cause))
     log.warning(
