@@ -68,7 +68,9 @@ def test_an_owner_that_ends_without_a_stop_leaves_nothing() -> None:
 
 
 def test_ctrl_c_in_the_terminal_reaches_only_the_owner() -> None:
-    start = "signal.signal(signal.SIGINT, lambda *_: print(server.pid, flush=True)); server.start()"
+    # Not by print: the signal may come inside of one.
+    tell = "lambda *_: os.write(1, f'{server.pid}\\n'.encode())"
+    start = f"import os; signal.signal(signal.SIGINT, {tell}); server.start()"
     with owned(start, then="while True: signal.pause()") as (owner, pid, _):
         os.killpg(owner.pid, signal.SIGINT)
         assert owner.stdout is not None

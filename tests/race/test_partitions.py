@@ -56,7 +56,7 @@ def test_a_reader_who_keeps_the_pruner_waiting_does_not_keep_completions_waiting
     if filled:
         make_job(conn, "completed", finished_at="2020-02-02 12:00+00")
     before = conn.execute(DAYS).fetchone()
-    with reading(cloned_dsn), psycopg.connect(cloned_dsn, autocommit=True) as pruner:
+    with psycopg.connect(cloned_dsn, autocommit=True) as pruner, reading(cloned_dsn):
         pruning = background(lambda: run(pruner, sweeping._prune_history(86_400)))
         wait_until_blocked(conn, pruner.info.backend_pid)
         assert complete_one(cloned, conn) is JobState.COMPLETED

@@ -70,6 +70,7 @@ PARAMS: dict[str, dict[str, Any]] = {
     "bell/arm": {},
     "bell/set": {"value": 0},
     "history/ensure_partitions": {},
+    "history/has_today": {},
     "history/prune": {"retention": 86400.0},
     "history/prune_keys": {"limit": 10},
     "history/take_turn": {"name": "jobs", "interval": 1.0},

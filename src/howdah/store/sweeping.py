@@ -11,8 +11,10 @@ import psycopg
 
 from howdah.model.job import JobState, Reaped
 from howdah.model.outcome import Actor, Event, Report
+from howdah.store.drivers import lacks_partition
 from howdah.store.operation import Operation, Procedure, Query
 from howdah.store.settling import settle, without_lease
+from howdah.store.trouble import is_lost
 
 log = logging.getLogger("howdah.sweep")
 
@@ -47,9 +49,11 @@ def reap_all(limit: int) -> Procedure[Reaped]:
         try:
             batch: Reaped = yield reap(limit, after=after)
             found = sum(astuple(batch))
-        except psycopg.OperationalError:
-            raise
-        except psycopg.Error:
+        except psycopg.Error as error:
+            if is_lost(error):
+                raise
+            if lacks_partition(error):
+                yield ensure_partitions()
             ids: list[int] = yield _expired_ids(limit, after)
             batch = yield from _one_by_one(ids)
             # Go on behind them: as many bad rows as the limit would be all that every pass sees.
@@ -87,9 +91,9 @@ def expire_all(limit: int) -> Procedure[int]:
     while True:
         try:
             done: int = yield expire(limit)
-        except psycopg.OperationalError:
-            raise
-        except psycopg.Error:
+        except psycopg.Error as error:
+            if is_lost(error):
+                raise
             return total + (yield from _expire_one_by_one((yield _late_ids(limit))))
         total += done
         if done < limit:
@@ -117,9 +121,9 @@ def prune(retention: float) -> Procedure[int]:
             done += 1
     except psycopg.errors.LockNotAvailable:
         log.info("history is being read: its retention goes on at the next sweep")
-    except psycopg.OperationalError:
-        raise
     except psycopg.Error as error:  # a view on an old day, for one
+        if is_lost(error):
+            raise
         log.error("history past its retention cannot be dropped: %s", error.diag.message_primary)
     done += yield from _guarded("pruning keys", _until_short(_prune_keys))
     yield _forget_workers()
@@ -146,9 +150,9 @@ def _one_by_one(ids: Sequence[int]) -> Procedure[Reaped]:
     for job_id in ids:
         try:
             total = add(total, (yield reap(1, only=job_id)))
-        except psycopg.OperationalError:
-            raise
         except psycopg.Error as error:
+            if is_lost(error):
+                raise
             # Not the whole error: its detail holds the row, args included.
             log.error("job %s cannot be settled, its lease stays expired: %s", job_id, error.diag.message_primary)
     return total
@@ -165,9 +169,9 @@ def _guarded(what: str, procedure: Procedure[int]) -> Procedure[int]:
     """A part of a pass whose failure, an outage apart, must not stop the other parts."""
     try:
         return (yield from procedure)
-    except psycopg.OperationalError:
-        raise
     except psycopg.Error as error:
+        if is_lost(error):
+            raise
         log.error("%s failed: %s", what, error.diag.message_primary)
         return 0
 
