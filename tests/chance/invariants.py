@@ -65,10 +65,9 @@ INVARIANTS = {
     "effects in the transaction: one per completion, none of any other end": """
         SELECT a.id, count(e.token) FROM howdah.all_jobs a LEFT JOIN public.effects e ON e.job_id = a.id
         WHERE a.kind = 'paid' AND a.settled_by = 'worker' AND a.worker NOT IN ('puller', 'by id')
+            AND NOT EXISTS (SELECT FROM howdah.audit r WHERE r.job_id = a.id AND r.action = 'requeue')
         GROUP BY a.id, a.state, a.settled_event
-        HAVING count(e.token) <> (a.state = 'completed')::integer + (
-            SELECT count(*) FROM howdah.audit r
-            WHERE r.job_id = a.id AND r.action = 'requeue' AND r.detail ->> 'from' = 'completed')""",
+        HAVING count(e.token) <> (a.state = 'completed')::integer""",
     "follow-ups: one for each discarded job": """
         SELECT h.id FROM howdah.history h WHERE h.kind = 'paid' AND h.state = 'discarded'
             AND NOT EXISTS (
