@@ -60,20 +60,13 @@ CREATE TABLE howdah.jobs (
     tags text[] NOT NULL DEFAULT '{}',
     progress jsonb,
     errors jsonb NOT NULL DEFAULT '[]',
-    CONSTRAINT state_is_not_final CHECK (state IN ('scheduled', 'blocked', 'available', 'running', 'unknown')),
+    -- A statement that writes one row pays 3 microseconds for every function in here, so this holds only what could pin a
+    -- job for ever. Names, sizes and ranges are checked at the doors: the clients and howdah.enqueue.
     CONSTRAINT a_lease_while_held CHECK ((state IN ('running', 'unknown')) = (lease_expires_at IS NOT NULL)),
-    CONSTRAINT held_by_a_worker CHECK (state NOT IN ('running', 'unknown') OR (worker IS NOT NULL AND claimed_at IS NOT NULL)),
-    CONSTRAINT names_of_1_to_200_bytes CHECK (
-        octet_length(kind) BETWEEN 1 AND 200 AND octet_length(queue) BETWEEN 1 AND 200
-        AND octet_length(key) BETWEEN 1 AND 200 AND octet_length(subject) BETWEEN 1 AND 200
-        AND octet_length(worker) BETWEEN 1 AND 200),
     CONSTRAINT moments_are_finite CHECK (
-        run_at < '10000-01-01 00:00+00' AND isfinite(run_at) AND isfinite(created_at) AND isfinite(claimed_at) AND isfinite(started_at)
-        AND isfinite(lease_expires_at) AND isfinite(expires_at) AND isfinite(cancel_requested_at)),
-    CONSTRAINT attempts_only_grow CHECK (attempt >= 0 AND excused BETWEEN 0 AND attempt AND crashes BETWEEN 0 AND attempt
-        AND max_attempts BETWEEN 1 AND 32767),
-    CONSTRAINT json_objects CHECK (jsonb_typeof(args) = 'object' AND jsonb_typeof(headers) = 'object'
-        AND jsonb_typeof(errors) = 'array')
+        run_at < '10000-01-01 00:00+00' AND isfinite(run_at) AND isfinite(created_at) AND isfinite(claimed_at)
+        AND isfinite(started_at) AND isfinite(lease_expires_at) AND isfinite(expires_at)
+        AND isfinite(cancel_requested_at))
 ) WITH (
     -- Room for extensions to stay in their page (HOT), and a vacuum that keeps up with a hot, small table.
     fillfactor = 50,
