@@ -8,7 +8,7 @@
 
 PYTHONS := python3 python3.14 python3.13 python3.12 python3.11
 BIN := .venv/bin
-CHECKED := src tests
+CHECKED := src tests alembic
 WITHOUT_DATABASE := $(wildcard tests/model tests/worker tests/client tests/contract)
 NOTHING_COLLECTED := 5
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from howdah.client.signature import HandlerSignature
 from howdah.model.errors import InvalidArgs
-from howdah.model.limits import MAX_PAYLOAD
+from howdah.model.limits import MAX_JSON
 from tests.client.signatures import decoded, encoded, refused, taking
 
 
@@ -199,7 +199,7 @@ def test_strictly_what_an_annotation_says(value):
         (Any, {"\ud800": 1}, "lone surrogate"),
         (Any, object(), "object has no JSON form"),
         (Any, 1j, "complex has no JSON form"),
-        pytest.param(str, "x" * MAX_PAYLOAD, "over the limit", id="too long"),
+        pytest.param(str, "x" * MAX_JSON, "over the limit", id="too long"),
     ],
 )
 def test_another_value_is_refused_and_the_error_names_the_field(hint, value, problem):

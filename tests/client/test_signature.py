@@ -9,7 +9,7 @@ import pytest
 
 from howdah.client.signature import HandlerSignature
 from howdah.model.errors import InvalidArgs
-from howdah.model.limits import MAX_PAYLOAD
+from howdah.model.limits import MAX_JSON
 from tests.client.handler_modules import Context, module
 from tests.client.signatures import decoded, encoded, refused
 
@@ -17,11 +17,11 @@ from tests.client.signatures import decoded, encoded, refused
 def test_all_args_together_have_a_limit():
     def handler(a: str, b: str): ...
 
-    half = "x" * (MAX_PAYLOAD // 2)
+    half = "x" * (MAX_JSON // 2)
     error = refused(handler, half, half)
     assert error.field is None
     assert "over the limit" in str(error)
-    assert len(encoded(handler, half, half[:-20])) <= MAX_PAYLOAD
+    assert len(encoded(handler, half, half[:-20])) <= MAX_JSON
 
 
 def send_mail(to: str, text: str = "Hi", *, copies: int = 0): ...

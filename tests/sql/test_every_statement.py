@@ -93,6 +93,7 @@ PARAMS: dict[str, dict[str, Any]] = {
     "jobs/traces": {"ids": [1]},
     "kinds/queues": {"kinds": ["k"]},
     "kinds/register": {"policies": Jsonb([{**POLICY, **RETRY}]), "worker": "w"},
+    "leases/asked": {"ids": [1], "tokens": [1]},
     "leases/extend": {**LEASE, "seconds": 60.0},
     "leases/extend_many": EXTENSIONS,
     "leases/find_expired": {"limit": 10, "after": 0, "only": None},

@@ -13,7 +13,7 @@ from typing import Any
 
 from howdah.model.errors import LeaseLost
 from howdah.model.job import ClaimedJob, JobState, Lease, Policy, WorkerInfo
-from howdah.model.lease import Answer, Extended, Extension
+from howdah.model.lease import Answer, CancelReason, Extended, Extension
 from howdah.model.outcome import Event, Report
 from howdah.model.source_errors import BatchRefused
 from howdah.worker.context import Context
@@ -123,6 +123,7 @@ class FakeSource:
         self.hangs: set[str] = set()
         self.refused: set[int] = set()  # jobs whose completion cannot be written
         self.lost: dict[int, LeaseLost] = {}
+        self.requests: dict[int, CancelReason] = {}
         self.answer: Callable[[Extension], Answer] = lambda asked: Extended(asked.lease, THEN)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._changed = asyncio.Event()
@@ -196,6 +197,10 @@ class FakeSource:
         self._note("extend")
         self.extensions.extend(extensions)
         return [self.answer(extension) for extension in extensions]
+
+    def asked(self, leases: Sequence[Lease]) -> Mapping[int, CancelReason]:
+        self._note("asked")
+        return {lease.job_id: self.requests[lease.job_id] for lease in leases if lease.job_id in self.requests}
 
     def beat(self, running: int, stopping: bool) -> None:
         self.beats.append((running, stopping))

@@ -43,6 +43,25 @@ def test_a_lease_is_extended_from_a_third_of_its_length() -> None:
     assert kept.attempts[0].expires_at == THEN
 
 
+def test_a_cancel_request_is_passed_on_long_before_the_lease_is_extended() -> None:
+    kept = Kept(attempts=2, seconds=3600)
+    asked, other = kept.attempts
+    asked.began_at = other.began_at = kept.clock()
+    kept.source.requests[asked.job.id] = "cancelled"
+    kept.clock.now += 1.5
+    kept.keeper.extend()
+    assert (kept.told, asked.cancel, other.cancel) == ([asked], "cancelled", None)
+    assert kept.extended() == []
+
+
+def test_short_attempts_are_not_asked_about() -> None:
+    kept = Kept()
+    kept.attempts[0].began_at = kept.clock()
+    kept.clock.now += 0.9
+    kept.keeper.extend()
+    assert "asked" not in kept.source.calls
+
+
 def test_the_deadline_counts_from_before_the_request() -> None:
     kept = Kept()
 

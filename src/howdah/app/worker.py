@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from howdah.client.discovery import handlers_of
-from howdah.maintenance.sweeper import Sweeper, SweepSettings
+from howdah.maintenance.service import SweepService, SweepSettings
 from howdah.model.errors import InvalidOption
 from howdah.model.job import Drained, Policy, WorkerInfo
 from howdah.model.limits import Seconds, check_seconds, check_whole
@@ -151,12 +151,12 @@ class _SweepingSource(PooledSource):
     def __init__(self, dsn: str | None, settings: WorkerSettings, policies: Sequence[Policy]) -> None:
         super().__init__(dsn, slots=sum(settings.queues.values()), queues=list(settings.queues))
         hold = min(60.0, max((policy.lease for policy in policies), default=60.0))
-        self._sweeper = Sweeper(self.connections, SweepSettings(hold=hold))
+        self._service = SweepService(self.connections, SweepSettings(hold=hold))
         self._sweeping: asyncio.Task[None] | None = None
 
     async def open(self, worker: WorkerInfo, policies: Sequence[Policy]) -> None:
         await super().open(worker, policies)
-        self._sweeping = asyncio.create_task(self._sweeper.run(), name="howdah-sweeper")
+        self._sweeping = asyncio.create_task(self._service.run(), name="howdah-sweep")
 
     async def close(self) -> None:
         if self._sweeping is not None:
@@ -179,6 +179,9 @@ class _SweptSource(PooledSource):
 
 def _run_to_the_end(work: Coroutine[Any, Any, T]) -> T:
     """As `asyncio.run`, which would wait for ever for a handler that swallows its cancellation."""
+    if _loop_is_running():
+        work.close()
+        raise RuntimeError("an event loop is running here: await worker.run_async() or worker.drain_async() instead")
     loop = asyncio.new_event_loop()
     try:
         return loop.run_until_complete(work)
@@ -190,6 +193,14 @@ def _run_to_the_end(work: Coroutine[Any, Any, T]) -> T:
             loop.run_until_complete(asyncio.wait(left, timeout=LEFT_OVERS))
         loop.run_until_complete(loop.shutdown_asyncgens())
         loop.close()
+
+
+def _loop_is_running() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
 
 
 def _handler(kind: AnyKind) -> Handler:

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from howdah.cli import options
-from howdah.model.payload import Unstorable, decode
+from howdah.model.json_text import Unstorable, decode
 
 
 @click.command()

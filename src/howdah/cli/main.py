@@ -64,7 +64,7 @@ class Commands(click.Group):
 @click.command(
     cls=Commands,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Every command takes --dsn, or the environment variable HOWDAH_DSN. "
+    epilog="Every command but demo takes --dsn, or the environment variable HOWDAH_DSN. "
     "Exit status: 0 fine, 1 the work failed, 2 usage, 3 the schema is behind.",
 )
 @click.version_option(package_name="howdah")

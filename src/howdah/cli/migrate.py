@@ -13,7 +13,8 @@ from howdah.model.errors import SchemaMismatch
 @click.option("--check", is_flag=True, help="Only look: exit status 3 unless the schema is this release's.")
 @click.option("--sql", is_flag=True, help="Print all of it as SQL for psql; touches no database.")
 @click.option("--to", type=click.IntRange(min=1), metavar="N", help="Stop at version N.")
-def migrate(dsn: str | None, check: bool, sql: bool, to: int | None) -> None:
+@options.output
+def migrate(dsn: str | None, check: bool, sql: bool, to: int | None, output: str) -> None:
     """Bring the database to this release's schema.
 
     Needs the right to create a schema in the database, not a superuser. Safe to start ten times at once.
@@ -36,7 +37,7 @@ def migrate(dsn: str | None, check: bool, sql: bool, to: int | None) -> None:
         if found != migrations.SCHEMA_VERSION:
             raise SchemaMismatch(found or None, migrations.SCHEMA_VERSION)
     else:
-        _apply(dsn, target)
+        _apply(dsn, target, output)
 
 
 def _look(dsn: str | None) -> int:
@@ -50,8 +51,9 @@ def _look(dsn: str | None) -> int:
         connections.close()
 
 
-def _apply(dsn: str | None, target: int) -> None:
+def _apply(dsn: str | None, target: int, output: str) -> None:
     from howdah import migrations
+    from howdah.cli import show
     from howdah.store.connections import Connections
 
     connections = Connections(dsn)
@@ -59,4 +61,7 @@ def _apply(dsn: str | None, target: int) -> None:
         applied = connections.use(lambda connection: migrations.migrate(connection, to=target))
     finally:
         connections.close()
-    click.echo(f"migrated to version {applied[-1]}" if applied else "nothing to do")
+    if output == "table":
+        click.echo(f"migrated to version {applied[-1]}" if applied else "nothing to do")
+    else:
+        show.record({"applied": applied, "version": target}, output)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from howdah.cli import options
 from howdah.cli.main import FAILED
@@ -103,14 +104,23 @@ def drain(
 
 def _worker(dsn: str | None, modules: tuple[str, ...], queues: tuple[str, ...], **settings: Any) -> Worker:
     from howdah import Worker
+    from howdah.client.discovery import handlers_of
 
     loaded = [_load(name) for name in modules]
+    for module, name in zip(loaded, modules, strict=True):
+        if not isinstance(module, Worker) and not handlers_of([module]):
+            raise click.UsageError(f"-m {name}: defines no kind; @job makes one of a function")
     built = [found for found in loaded if isinstance(found, Worker)]
     if not built:
-        return Worker(dsn, loaded, queues=options.parse_queues(queues), **settings)
-    if len(loaded) > 1 or queues or dsn:
+        try:
+            return Worker(dsn, loaded, queues=options.parse_queues(queues), **settings)
+        except (TypeError, ValueError) as error:
+            raise click.UsageError(str(error)) from error
+    given = click.get_current_context().get_parameter_source
+    told = [name for name in ("dsn", "queues", *settings) if given(name) not in (None, ParameterSource.DEFAULT)]
+    if len(loaded) > 1 or told:
         raise click.UsageError(
-            "-m MODULE:NAME names a Worker that is built already: give it alone, without -q and --dsn"
+            f"-m MODULE:NAME names a Worker that is built already: give it alone, without {', '.join(told) or '-m'}"
         )
     return built[0]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from howdah.model.payload import encode
+from howdah.model.json_text import encode
 
 
 class Argument:

@@ -8,10 +8,10 @@ from typing import Any, Literal, get_args
 
 from howdah.model.errors import InvalidArgs, InvalidOption, LeaseLost
 from howdah.model.job import FINAL, JSON, ClaimedJob, Job, JobState, Lease, NewJob
+from howdah.model.json_text import Unstorable, encode
 from howdah.model.limits import MAX_BATCH, Seconds, check_lease, check_name, check_seconds, check_whole
 from howdah.model.options import new_job
 from howdah.model.outcome import Event, Fail, Outcome, Release, Report, Snooze, report
-from howdah.model.payload import Unstorable, encode
 from howdah.store import claiming, jobs, settling
 from howdah.store.operation import Operation
 
@@ -27,9 +27,8 @@ def new(kind: str, args: Mapping[str, Any], options: Mapping[str, Any]) -> NewJo
     try:
         text = encode(dict(args))
     except Unstorable as problem:
-        raise InvalidArgs(
-            kind, problem.path.removeprefix("$.").split(".")[0].split("[")[0] or None, str(problem)
-        ) from None
+        field = problem.path.removeprefix("$").removeprefix(".").split(".")[0].split("[")[0]
+        raise InvalidArgs(kind, field or None, str(problem)) from None
     return new_job(kind, text, "default", options)
 
 

@@ -12,7 +12,7 @@ import msgspec
 
 from howdah.client.argument import Argument
 from howdah.model.errors import InvalidArgs
-from howdah.model.limits import MAX_PAYLOAD
+from howdah.model.limits import MAX_JSON
 from howdah.model.nearest import nearest
 
 POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
@@ -67,8 +67,8 @@ class HandlerSignature:
             except ValueError as problem:
                 raise InvalidArgs(kind_name, name, str(problem)) from problem
         data = msgspec.json.encode(texts)
-        if len(data) > MAX_PAYLOAD:
-            over = f"{len(data)} bytes of JSON are over the limit of {MAX_PAYLOAD}; store a reference instead"
+        if len(data) > MAX_JSON:
+            over = f"{len(data)} bytes of JSON are over the limit of {MAX_JSON}; store a reference instead"
             raise InvalidArgs(kind_name, None, over)
         return data.decode()
 

@@ -31,3 +31,23 @@ def check_parcels(parcels: Iterable[int]) -> list[str]:
     """What is wrong: every parcel must have left exactly once."""
     left = Counter(ledger.read())
     return [f"parcel {parcel} left {left[parcel]} times" for parcel in parcels if left[parcel] != 1]
+
+
+def check_ends(watch: psycopg.Connection) -> list[str]:
+    """What has not ended, and the last that was heard of it."""
+    rows = watch.execute(
+        "SELECT id, kind, state, attempt, errors -> -1 ->> 'message' FROM howdah.jobs ORDER BY id LIMIT 10"
+    ).fetchall()
+    return [f"job {job_id} ({kind}) is still {state}, attempt {n}: {said}" for job_id, kind, state, n, said in rows]
+
+
+def check_story(killed: int, unknown: int, resolved: int, superseded: int, discarded: int) -> list[str]:
+    """What the demo is there to show and did not."""
+    told = {
+        "no worker was killed": killed > 0,
+        "no job became unknown": unknown > 0,
+        "an unknown job was not resolved": resolved >= 1,
+        "the older revisions were not superseded": superseded > 0,
+        "the poison job was not discarded": discarded == 1,
+    }
+    return [problem for problem, held in told.items() if not held]

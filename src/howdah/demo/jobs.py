@@ -8,7 +8,7 @@ import signal
 from pathlib import Path
 from typing import Any
 
-from howdah import Client, Context, Retry, job
+from howdah import Client, Context, InvalidTransition, Retry, job
 from howdah.demo import ledger
 from howdah.demo.files import measure
 
@@ -38,12 +38,15 @@ async def ship(parcel: int) -> None:
         await _gate()
 
 
-@job(kind="demo.reconcile", lease=LEASE)
+@job(kind="demo.reconcile", lease=LEASE, retry=SOON)
 def reconcile(job_id: int, args: dict[str, Any]) -> str:
     """Looks at the world instead of shipping again blindly: the ledger knows whether the parcel left."""
     shipped = args["parcel"] in ledger.read()
     with Client() as client:
-        client.resolve(job_id, "completed" if shipped else "available", note="the ledger was asked")
+        try:
+            client.resolve(job_id, "completed" if shipped else "available", note="the ledger was asked")
+        except InvalidTransition:
+            return "an attempt before this one, whose worker was killed, had resolved it"
     return "it had shipped" if shipped else "it had not, it ships now"
 
 
@@ -59,7 +62,7 @@ def poison() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-@job(kind="demo.bury", lease=LEASE)
+@job(kind="demo.bury", lease=LEASE, retry=SOON)
 def bury(job_id: int, attempt: int) -> str:
     """Where a failure lands is a job too."""
     return f"job {job_id} was given up after {attempt} attempts"

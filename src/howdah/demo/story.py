@@ -11,9 +11,9 @@ from pathlib import Path
 
 import psycopg
 
-from howdah import Client
+from howdah import Client, HowdahError
 from howdah.demo import files, jobs, ledger
-from howdah.demo.check import check_files, check_parcels
+from howdah.demo.check import check_ends, check_files, check_parcels, check_story
 from howdah.demo.crew import Crew
 from howdah.embedded import EmbeddedServer
 
@@ -21,6 +21,11 @@ WORKERS = 3
 PARCELS = range(1, 5)
 REVISIONS = range(1, 6)
 PATIENCE = 60.0
+
+
+class NothingToDo(HowdahError):
+    """The folder has no files."""
+
 
 Tell = Callable[[str], None]
 
@@ -57,6 +62,8 @@ class Summary:
 def play(root: Path | None, tell: Tell, show: Callable[[Progress], None]) -> Summary:
     """Run the whole demo on an embedded PostgreSQL of its own, and give what happened."""
     root, paths = files.find(root)
+    if not paths:
+        raise NothingToDo(f"{root} has no files to read: name a folder that has some")
     with tempfile.TemporaryDirectory(prefix="howdah-demo-") as folder:
         os.environ |= {"HOWDAH_DEMO_ROOT": str(root), "HOWDAH_DEMO_FOLDER": folder}
         with EmbeddedServer() as server, (Path(folder) / "workers.log").open("wb") as log:
@@ -132,8 +139,6 @@ def _summarise(watch: psycopg.Connection, crew: Crew, root: Path, paths: list[st
     assert counts is not None
     assert rate is not None
     total, attempts, rescued, superseded, discarded, unknown, resolved = map(int, counts)
-    left = watch.execute("SELECT count(*) FROM howdah.jobs").fetchone()
-    unfinished = [f"{left[0]} jobs had not ended after {PATIENCE:g} s"] if left and left[0] else []
     return Summary(
         files=len(paths),
         jobs=total,
@@ -147,5 +152,10 @@ def _summarise(watch: psycopg.Connection, crew: Crew, root: Path, paths: list[st
         resolved=resolved,
         superseded=superseded,
         discarded=discarded,
-        problems=(*unfinished, *check_files(watch, root, paths), *check_parcels(PARCELS)),
+        problems=(
+            *check_ends(watch),
+            *check_files(watch, root, paths),
+            *check_parcels(PARCELS),
+            *check_story(len(crew.killed), unknown, resolved, superseded, discarded),
+        ),
     )

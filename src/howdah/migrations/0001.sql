@@ -525,6 +525,10 @@ BEGIN
         RAISE EXCEPTION 'howdah.enqueue: queue, key and subject must be 1 to 200 bytes' USING ERRCODE = '22023';
     ELSIF jsonb_typeof(args) <> 'object' OR jsonb_typeof(headers) <> 'object' THEN
         RAISE EXCEPTION 'howdah.enqueue: args and headers must be JSON objects' USING ERRCODE = '22023';
+    ELSIF headers <> '{}' AND EXISTS (SELECT FROM jsonb_each(headers) AS h (name, value) WHERE jsonb_typeof(h.value) <> 'string') THEN
+        RAISE EXCEPTION 'howdah.enqueue: the values of headers must be text' USING ERRCODE = '22023';
+    ELSIF array_position(tags, NULL) IS NOT NULL OR array_position(tags, '') IS NOT NULL THEN
+        RAISE EXCEPTION 'howdah.enqueue: tags must be names, none of them null or empty' USING ERRCODE = '22023';
     ELSIF octet_length(args::text) > 1048576 THEN
         RAISE EXCEPTION 'howdah.enqueue: args are over 1 MiB' USING ERRCODE = '22023', HINT = 'Store a reference instead.';
     ELSIF delay < 0 OR delay > 316224000 OR expires_in < 0 OR expires_in > 316224000

@@ -11,7 +11,7 @@ from howdah.model.errors import InvalidOption
 Seconds: TypeAlias = float | timedelta
 
 MAX_NAME = 200  # bytes of UTF-8, for kinds, queues, keys, subjects, workers, tags and header names
-MAX_PAYLOAD = 1024 * 1024  # bytes of JSON, for args and results
+MAX_JSON = 1024 * 1024  # bytes of JSON, for args and results
 MAX_LEASE = 24 * 3600.0
 MAX_DURATION = 10 * 366 * 24 * 3600.0  # ten years: whoever waits longer wants a calendar, not a queue
 MAX_ATTEMPTS = 32_767

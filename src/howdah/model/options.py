@@ -8,6 +8,7 @@ from typing import Any, TypedDict
 
 from howdah.model.errors import InvalidOption
 from howdah.model.job import NewJob
+from howdah.model.json_text import Unstorable, encode
 from howdah.model.limits import (
     MAX_ATTEMPTS,
     MAX_HEADERS,
@@ -18,7 +19,6 @@ from howdah.model.limits import (
     check_whole,
 )
 from howdah.model.nearest import nearest
-from howdah.model.payload import Unstorable, encode
 
 
 class Options(TypedDict, total=False):

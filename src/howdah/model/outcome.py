@@ -7,9 +7,10 @@ from enum import StrEnum
 from typing import TypeAlias
 
 from howdah.model.error_text import describe
+from howdah.model.errors import InvalidOption
 from howdah.model.job import JSON, ErrorEvent, Lease
+from howdah.model.json_text import Unstorable, encode
 from howdah.model.limits import Seconds, check_seconds
-from howdah.model.payload import Unstorable, encode
 
 
 class Outcome(Exception):
@@ -55,6 +56,7 @@ class Release(Outcome):
 
     def __init__(self, reason: str, *, excused: bool = True) -> None:
         super().__init__(reason)
+        _check_text(reason)
         self.reason = reason
         self.excused = excused
 
@@ -73,6 +75,11 @@ class Discard(Outcome):
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
         self.reason = reason
+
+
+def _check_text(reason: object) -> None:
+    if not isinstance(reason, str):
+        raise InvalidOption("reason", reason, "must be text")
 
 
 class Event(StrEnum):
@@ -149,10 +156,8 @@ def report(outcome: Outcome) -> Report:
             )
         case Snooze(seconds=seconds):
             return Report(Event.SNOOZE, delay=seconds, excused=True)
-        case Release(reason=reason, excused=True):
-            return Report(Event.RELEASE, excused=True)
-        case Release(reason=reason):
-            return Report(Event.RELEASE, error=replace(entry("released", reason), type="Release"))
+        case Release(reason=reason, excused=excused):
+            return Report(Event.RELEASE, excused=excused, error=replace(entry("released", reason), type="Release"))
         case Cancel(reason=reason):
             return Report(Event.CANCEL, error=replace(entry("failed", reason), type="Cancel"))
         case Discard(reason=reason):

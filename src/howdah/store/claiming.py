@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from howdah.model.errors import JobNotClaimable, JobNotFound, LeaseLost
 from howdah.model.job import ClaimedJob, JobState, Lease
-from howdah.model.lease import Answer, Busy, Extended, Extension, Lost
+from howdah.model.lease import Answer, Busy, CancelReason, Extended, Extension, Lost
 from howdah.model.outcome import Actor, Event, Report
 from howdah.model.repeats import lost_reason
 from howdah.store import rows
@@ -84,10 +84,13 @@ def claim_job(job_id: int, *, worker: str, lease: float | None = None) -> Operat
 def start(lease: Lease) -> Operation[Lease]:
     """The accept step: committed, and flushed, before the handler's first instruction. Not repeatable.
 
-    Raises LeaseLost when the lease is not current, has expired, or has been started before.
+    Raises LeaseLost when the lease is not current or has expired; when it has been started, the reason is `taken`.
     """
     found = yield Query("leases/start", {"id": lease.job_id, "token": lease.token}, confirmed=True)
     if not found:
+        standing = yield Query("leases/standing", {"ids": [lease.job_id]})
+        if standing and isinstance(_busy_or_lost(lease, standing[0]), Busy):
+            raise LeaseLost(lease, JobState.RUNNING, "taken")  # live, and begun: by another holder of this very lease
         raise (yield from _lost(lease))
     return replace(lease, expires_at=found[0]["lease_expires_at"])
 
@@ -124,6 +127,14 @@ def extend_many(extensions: Sequence[Extension]) -> Operation[list[Answer]]:
         else _busy_or_lost(lease, standing.get(lease))
         for lease in leases
     ]
+
+
+def asked(leases: Sequence[Lease]) -> Operation[dict[int, CancelReason]]:
+    """What the handlers have been asked meanwhile, by job id; writes nothing."""
+    found = yield Query(
+        "leases/asked", {"ids": [lease.job_id for lease in leases], "tokens": [lease.token for lease in leases]}
+    )
+    return {row["id"]: "superseded" if row["outdated"] else "cancelled" for row in found}
 
 
 def _extended(lease: Lease, row: Row) -> Extended:

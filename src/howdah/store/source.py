@@ -11,7 +11,7 @@ from typing import Any, Protocol, TypeVar
 import psycopg
 
 from howdah.model.job import ClaimedJob, Lease, Policy, WorkerInfo
-from howdah.model.lease import Answer, Extension
+from howdah.model.lease import Answer, CancelReason, Extension
 from howdah.model.outcome import Report
 from howdah.model.source_errors import BatchRefused
 from howdah.store import claiming, settling, sweeping, workers
@@ -52,10 +52,10 @@ class Source:
 
     async def open(self, worker: WorkerInfo, policies: Sequence[Policy]) -> None:
         """Register the worker and its kinds' policies."""
-        self._worker = worker
         await self._runs.run(sweeping.ensure_partitions())
         await self._runs.run(workers.register_kinds(policies, worker.name))
         await self._runs.run(workers.register_worker(worker))
+        self._worker = worker
 
     async def claim(self, quotas: Mapping[str, int], limit: int) -> list[ClaimedJob]:
         """Claim jobs; queues in the order given, of each at most its quota."""
@@ -133,6 +133,10 @@ class PooledSource(Source):
             bare = [replace(extension, progress=None) for extension in extensions]
             return self._keeper.run(claiming.extend_many(bare))
 
+    def asked(self, leases: Sequence[Lease]) -> Mapping[int, CancelReason]:
+        """Cancel requests, on the keeper's connection."""
+        return self._keeper.run(claiming.asked(leases))
+
     def beat(self, running: int, stopping: bool) -> None:
         """The heartbeat, on the keeper's connection."""
         self._keeper.run(workers.beat(self.worker, running, stopping))
@@ -170,6 +174,10 @@ class FixedSource(Source):
     def extend(self, extensions: Sequence[Extension]) -> list[Answer]:
         """Extend leases, on the connection."""
         return run(on_psycopg(self._connection), claiming.extend_many(extensions))
+
+    def asked(self, leases: Sequence[Lease]) -> Mapping[int, CancelReason]:
+        """Cancel requests, on the connection."""
+        return run(on_psycopg(self._connection), claiming.asked(leases))
 
     def beat(self, running: int, stopping: bool) -> None:
         """The heartbeat, on the connection."""

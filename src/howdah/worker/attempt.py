@@ -34,6 +34,7 @@ class Attempt:
     expires_at: datetime | None = None  # by the database's clock, once extended
     cancel: CancelRequest | None = None
     started: bool = False  # the start step was sent
+    began_at: float | None = None  # when it took a slot
     ended: bool = False  # the handler is over: from here on the database alone decides about the report
     task: asyncio.Task[Any] | None = None
     transaction: Transaction | None = None

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from howdah.model.errors import InvalidOption
 from howdah.model.job import JSON, Lease
+from howdah.model.json_text import encode
 from howdah.model.limits import Seconds, check_lease
-from howdah.model.payload import encode
 from howdah.worker.attempt import Attempt, CancelRequest
 from howdah.worker.source import JobSource
 from howdah.worker.transaction import Transaction
@@ -75,10 +75,12 @@ class Context:
         return self._attempt.cancel
 
     def progress(self, fraction: float | None = None, stage: str | None = None, detail: JSON = None) -> None:
-        """Say how far it is. The newest value goes out with the next heartbeat.
+        """Say how far it is, from 0 to 1. The newest value goes out with the next heartbeat, if it still runs then.
 
-        Raises ValueError for what PostgreSQL cannot hold, or over 16 KiB.
+        Raises ValueError for another fraction, for what PostgreSQL cannot hold, or over 16 KiB.
         """
+        if fraction is not None and not (isinstance(fraction, int | float) and 0 <= fraction <= 1):
+            raise InvalidOption("fraction", fraction, "must be a number from 0 to 1")
         said = {"fraction": fraction, "stage": stage, "detail": detail}
         self._attempt.progress = encode({k: v for k, v in said.items() if v is not None}, limit=MAX_PROGRESS)
 

@@ -48,6 +48,7 @@ class LeaseKeeper:
         self._held: set[Attempt] = set()
         self._threads: dict[threading.Thread, threading.Event] = {}
         self._next_beat = 0.0
+        self._next_look = 0.0
         self._stopping = False
         self._told_stopping = False
         self._over = False
@@ -109,6 +110,7 @@ class LeaseKeeper:
             due = [attempt for attempt in attempts if attempt.needs_extension(now)]
             for first in range(0, len(due), MAX_EXTENSIONS):
                 self._extend(due[first : first + MAX_EXTENSIONS])
+            self._ask(now, attempts)
             self._beat(now)
         except Exception as error:
             if not self._over:
@@ -138,6 +140,20 @@ class LeaseKeeper:
                 if not attempt.ended:  # else it is being settled at this moment, perhaps by this very worker
                     log.info("job %d: its lease is lost (%s), its result is refused", attempt.job.id, reason)
                 self._lose(attempt)
+
+    def _ask(self, now: float, attempts: Sequence[Attempt]) -> None:
+        """Pass on cancel requests within a tick or two: the next extension of a long lease may be hours away."""
+        long = {
+            attempt.job.id: attempt
+            for attempt in attempts
+            if attempt.began_at is not None and now - attempt.began_at >= LONGEST_TICK
+            if not attempt.ended and attempt.cancel is None
+        }
+        if long and now >= self._next_look:
+            self._next_look = now + LONGEST_TICK
+            for job_id, reason in self._source.asked([attempt.job.lease for attempt in long.values()]).items():
+                if long[job_id].ask(reason):
+                    self._interrupt(long[job_id])
 
     def _beat(self, now: float) -> None:
         stopping = self._stopping

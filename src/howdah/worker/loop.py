@@ -120,7 +120,7 @@ class WorkLoop:
         while (attempt := await queue.take()) is not None:
             self._running.add(attempt)
             self._claimer.changed(queue)
-            began = self._clock()
+            attempt.began_at = began = self._clock()
             try:
                 self._conclude(attempt, await self._runner.run(attempt))
                 if self._settler.full:

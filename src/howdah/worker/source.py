@@ -7,7 +7,7 @@ from typing import Any, Protocol, TypeAlias
 
 from howdah.model.errors import LeaseLost
 from howdah.model.job import ClaimedJob, JobState, Lease, Policy, WorkerInfo
-from howdah.model.lease import Answer, Extension
+from howdah.model.lease import Answer, CancelReason, Extension
 from howdah.model.outcome import Report
 
 Settled: TypeAlias = JobState | LeaseLost
@@ -40,7 +40,7 @@ class AttemptTransaction(Protocol):
 
 
 class JobSource(Protocol):
-    """Jobs and their reports. `extend` and `beat` block: the lease keeper's own thread calls them.
+    """Jobs and their reports. `extend`, `asked` and `beat` block: the lease keeper's own thread calls them.
 
     Of `claim`, `arm` and `wait` one runs at a time, of `settle` too; all others may overlap with each other and these.
     A call that is cancelled leaves the source usable.
@@ -78,6 +78,9 @@ class JobSource(Protocol):
 
     def extend(self, extensions: Sequence[Extension]) -> list[Answer]:
         """Extend leases; the answers are in the order of the extensions. Blocks."""
+
+    def asked(self, leases: Sequence[Lease]) -> Mapping[int, CancelReason]:
+        """Why the handlers of these leases are asked to end, by job id; nothing for the others. Blocks."""
 
     def beat(self, running: int, stopping: bool) -> None:
         """Tell that the worker is alive. Blocks."""

@@ -28,7 +28,7 @@ class SweepSettings:
     hold: float = 60.0
 
 
-class Sweeper:
+class SweepService:
     """Sweeps until it is cancelled. Never raises: a pass that fails is logged, and the next one tries again."""
 
     def __init__(self, runs: Runs, settings: SweepSettings) -> None:

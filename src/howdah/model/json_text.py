@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from howdah.model.limits import MAX_PAYLOAD
+from howdah.model.limits import MAX_JSON
 
 MAX_DEPTH = 200
 
@@ -21,7 +21,7 @@ class Unstorable(ValueError):
         super().__init__(problem if path == "$" else f"{path}: {problem}")
 
 
-def encode(value: Any, *, enc_hook: Callable[[Any], Any] | None = None, limit: int = MAX_PAYLOAD) -> str:
+def encode(value: Any, *, enc_hook: Callable[[Any], Any] | None = None, limit: int = MAX_JSON) -> str:
     """The JSON text of `value`. Raises Unstorable where it cannot be stored or would not come back the same.
 
     `enc_hook` turns objects that msgspec does not know into ones that it does; `limit` is in bytes.

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from howdah.model.limits import MAX_PAYLOAD
-from howdah.model.payload import MAX_DEPTH, Unstorable, encode
+from howdah.model.json_text import MAX_DEPTH, Unstorable, encode
+from howdah.model.limits import MAX_JSON
 
 storable_text = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"))
 numbers = st.integers() | st.floats(allow_nan=False, allow_infinity=False).filter(
@@ -144,9 +144,9 @@ def test_a_value_that_holds_itself_is_refused():
 
 
 def test_the_limit_counts_bytes_of_utf8_and_includes_its_last_byte():
-    assert len(encode("x" * (MAX_PAYLOAD - 2))) == MAX_PAYLOAD
-    with pytest.raises(Unstorable, match=f"{MAX_PAYLOAD + 1} bytes .* limit of {MAX_PAYLOAD}"):
-        encode("x" * (MAX_PAYLOAD - 1))
+    assert len(encode("x" * (MAX_JSON - 2))) == MAX_JSON
+    with pytest.raises(Unstorable, match=f"{MAX_JSON + 1} bytes .* limit of {MAX_JSON}"):
+        encode("x" * (MAX_JSON - 1))
     with pytest.raises(Unstorable, match="limit of 10"):
         encode("éééééé", limit=10)
     assert encode("éééé", limit=10) == '"éééé"'
