@@ -82,7 +82,10 @@ class Producer:
 
     def _pull(self) -> None:
         draw = self._random
-        for job in self._client.claim(limit=draw.randrange(1, 5), worker="puller", lease=draw.choice([0.05, 1.0])):
+        limit = draw.randrange(1, 5)
+        claimed = self._client.claim(limit=limit, worker="puller", lease=draw.choice([0.05, 1.0]))
+        assert len(claimed) <= limit, "I10"
+        for job in claimed:
             if draw.random() < 0.2:
                 continue  # never reported: the reaper's
             try:

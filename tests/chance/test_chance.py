@@ -23,8 +23,16 @@ from tests.chance.producers import Memory, Producer
 from tests.journey.conftest import HOWDAH, Process
 from tests.support.held import wait_until
 
-SECONDS = float(os.environ.get("HOWDAH_TEST_SECONDS", "20"))
+SECONDS = float(os.environ.get("HOWDAH_TEST_SECONDS", "30"))
 PRODUCERS, WORKERS = 3, 3
+# One of the workers' connections, whichever the draw falls on. The clients keep theirs, so that their answers count.
+CUT = """
+    WITH theirs AS (
+        SELECT pid, row_number() OVER (ORDER BY pid) AS n, count(*) OVER () AS total FROM pg_stat_activity
+        WHERE datname = current_database() AND application_name = 'howdah-worker'
+    )
+    SELECT pg_terminate_backend(pid) FROM theirs WHERE n = 1 + floor(%s * total)
+"""
 
 
 def test_nothing_is_lost_or_done_twice_whatever_happens(cloned_dsn: str, tmp_path: Path) -> None:
@@ -64,7 +72,8 @@ def _run(dsn: str, seed: int, folder: Path) -> list[Memory]:
     for thread in threads:
         thread.start()
     try:
-        _disturb(dsn, draw, deadline, folder)
+        with psycopg.connect(dsn, autocommit=True) as conn:
+            _disturb(dsn, conn, draw, deadline, folder)
     finally:
         for thread in threads:
             thread.join()
@@ -75,7 +84,7 @@ def _run(dsn: str, seed: int, folder: Path) -> list[Memory]:
     return [producer.memory for producer in producers]
 
 
-def _disturb(dsn: str, draw: random.Random, deadline: float, folder: Path) -> None:
+def _disturb(dsn: str, conn: psycopg.Connection, draw: random.Random, deadline: float, folder: Path) -> None:
     """Workers that are killed and stopped at random, and the connections of all cut now and then."""
     command = [*HOWDAH, "worker", "-m", "tests.chance.kinds", "-q", "default:4", "--poll", "0.1", "--grace", "2"]
     started = 0
@@ -83,13 +92,16 @@ def _disturb(dsn: str, draw: random.Random, deadline: float, folder: Path) -> No
     def start() -> Process:
         nonlocal started
         started += 1
-        return Process(command, dsn, folder / f"worker-{started}.log")
+        return Process(command, f"{dsn} application_name=howdah-worker", folder / f"worker-{started}.log")
 
     workers = [start() for _ in range(WORKERS)]
     stopped: set[int] = set()
     try:
         while (left := deadline - time.monotonic()) > 0:
             time.sleep(min(left, draw.uniform(0.3, 1.5)))  # the disturbance itself, not a wait for something
+            if draw.random() < 0.3:
+                conn.execute(CUT, [draw.random()])
+                continue
             place = draw.randrange(WORKERS)
             worker = workers[place]
             if worker.pid in stopped:

@@ -46,6 +46,15 @@ async def wait_for_gate(ctx: Context, gate: str) -> str:
     return "through"
 
 
+@job
+async def patient(ctx: Context, gate: str) -> str:
+    """As `wait_for_gate`, with the default lease."""
+    await asyncio.to_thread(trace, "began", ctx.job_id, ctx.token)
+    while not await asyncio.to_thread(gate_is_open, gate):
+        await asyncio.sleep(0.02)
+    return "through"
+
+
 @job(lease=1.0, retry=QUICK)
 def block_for_gate(ctx: Context, gate: str) -> str:
     trace("began", ctx.job_id, ctx.token)

@@ -84,6 +84,7 @@ class Bell:
         async with await psycopg.AsyncConnection.connect(self._conninfo, autocommit=True) as connection:
             await connection.execute(f"LISTEN {CHANNEL}".encode())
             self._listening = True
+            self._rung.set()  # who waits has not armed the bell, since nobody would have heard it
             async for notification in connection.notifies():
                 if notification.payload in self._queues:
                     self._rung.set()
