@@ -91,6 +91,7 @@ PARAMS: dict[str, dict[str, Any]] = {
     "jobs/standing": ONE,
     "jobs/state": ONE,
     "jobs/traces": {"ids": [1]},
+    "kinds/known": {},
     "kinds/queues": {"kinds": ["k"]},
     "kinds/register": {"policies": Jsonb([{**POLICY, **RETRY}]), "worker": "w"},
     "leases/asked": {"ids": [1], "tokens": [1]},

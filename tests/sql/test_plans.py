@@ -152,14 +152,17 @@ class Grown:
         if mode != "kept":
             prepared = "fresh"
             self.prepare(prepared, STATEMENTS[name][0])
-        with self.conn.transaction(force_rollback=True):
-            # As the product runs it, but for a plan that nobody can wait for.
-            self.conn.execute("SET LOCAL statement_timeout = '5s'")
-            self.conn.execute(f"SET LOCAL plan_cache_mode = force_{'custom' if mode == 'custom' else 'generic'}_plan")
-            explain = sql.SQL("EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ") + self.execute(prepared, name)
-            row = self.conn.execute(explain).fetchone()
-        if mode != "kept":
-            self.conn.execute("DEALLOCATE fresh")
+        try:
+            with self.conn.transaction(force_rollback=True):
+                # As the product runs it, but for a plan that nobody can wait for.
+                self.conn.execute("SET LOCAL statement_timeout = '60s'")
+                mode_of_plan = "custom" if mode == "custom" else "generic"
+                self.conn.execute(f"SET LOCAL plan_cache_mode = force_{mode_of_plan}_plan")
+                explain = sql.SQL("EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ") + self.execute(prepared, name)
+                row = self.conn.execute(explain).fetchone()
+        finally:
+            if mode != "kept":
+                self.conn.execute("DEALLOCATE fresh")
         assert row is not None
         return Explained(row[0][0]["Plan"])
 

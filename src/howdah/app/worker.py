@@ -9,6 +9,7 @@ import secrets
 import signal
 import socket
 import threading
+import time
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from importlib import metadata
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+# timeout(1) and many a supervisor signal a process and then its group: one wish, not two.
+SAME_WISH = 0.5
 LEFT_OVERS = 0.2  # seconds for tasks that do not end when they are cancelled
 
 log = logging.getLogger("howdah.worker")
@@ -73,7 +76,7 @@ class Worker:
         )
         self._work: WorkLoop | None = None
         self._stopping = False
-        self._signals = 0
+        self._stop_asked_at: float | None = None
 
     def run(self) -> None:
         """Work until SIGTERM or SIGINT, and then stop gracefully; a second signal abandons what runs. Main thread only.
@@ -84,7 +87,10 @@ class Worker:
 
     async def run_async(self) -> None:
         """Work in the running event loop, without signal handlers; cancelling it is a graceful stop."""
-        await self._loop(_SweepingSource(self._dsn, self._settings, self._policies())).run()
+        work = self._loop(_SweepingSource(self._dsn, self._settings, self._policies()))
+        slots = ", ".join(f"{queue}:{count}" for queue, count in self._settings.queues.items())
+        log.info("serving queues %s with kinds %s", slots, ", ".join(self._kinds) or "none")
+        await work.run()
 
     def drain(self, *, limit: int | None = None, timeout: Seconds | None = None) -> Drained:
         """Sweep once, run what is available, and return: at most `limit` attempts, for `timeout` seconds.
@@ -99,6 +105,9 @@ class Worker:
         """As `drain`, awaited."""
         limit = None if limit is None else check_whole("limit", limit, 1, 2**31)
         seconds = None if timeout is None else check_seconds("timeout", timeout)
+        for kind in self._kinds.values():
+            if kind.policy.queue not in self._settings.queues:
+                log.warning("kind %s goes to queue %s, which is not drained here", kind.name, kind.policy.queue)
         return await self._loop(_SweptSource(self._dsn, self._settings)).drain(limit, seconds)
 
     def stop(self) -> None:
@@ -109,22 +118,25 @@ class Worker:
 
     async def _with_signals(self, work: Coroutine[Any, Any, T]) -> T:
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
+        before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+        for number in before:
             loop.add_signal_handler(number, self._signalled, number)
         try:
             return await work
         finally:
-            for number in (signal.SIGTERM, signal.SIGINT):
+            for number, handler in before.items():
                 loop.remove_signal_handler(number)
+                signal.signal(number, handler)
 
     def _signalled(self, number: signal.Signals) -> None:
-        self._signals += 1
-        if self._signals == 1:
+        now = time.monotonic()
+        if self._stop_asked_at is None:
+            self._stop_asked_at = now
             log.info(
                 "%s: stopping, at most %g s; a second signal abandons what runs", number.name, self._settings.grace
             )
             self.stop()
-        elif self._work is not None:
+        elif self._work is not None and now - self._stop_asked_at >= SAME_WISH:
             log.warning("%s again: what runs is abandoned, its leases expire", number.name)
             self._work.abandon()
 

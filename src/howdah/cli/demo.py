@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,12 +22,15 @@ def demo(ctx: click.Context, path: Path | None) -> None:
     """Size, lines and SHA-256 of every file of a folder, by workers of which some are killed.
 
     PATH: default the tracked files of the checkout you stand in. Starts a PostgreSQL of its own, which needs the extra
-    [embedded], and leaves nothing behind. The exit status says whether every file has exactly one right row.
+    [embedded], and leaves no process behind. The exit status says whether every file has exactly one right row.
     """
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     from howdah.demo import story
+
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda *_: sys.exit(FAILED))  # so that everything is cleaned up, as after Ctrl-C
 
     console = Console()
     bar = Progress(
@@ -42,8 +47,11 @@ def demo(ctx: click.Context, path: Path | None) -> None:
     def show(now: story.Progress) -> None:
         bar.update(task, total=now.files, completed=now.done, note=f"{now.leased} leased, {now.unknown} unknown")
 
+    def tell(line: str) -> None:
+        console.print(f"· {line}", markup=False, highlight=False, soft_wrap=True)
+
     with bar:
-        summary = story.play(path, lambda line: console.print(f"· {line}", markup=False, highlight=False), show)
+        summary = story.play(path, tell, show)
     _print(summary)
     if summary.problems:
         ctx.exit(FAILED)
@@ -52,8 +60,8 @@ def demo(ctx: click.Context, path: Path | None) -> None:
 def _print(summary: Summary) -> None:
     click.echo()
     for name, value in (
-        ("jobs", f"{summary.jobs} in {summary.seconds:.1f} s, waits for expired leases included"),
-        ("jobs/s", f"{summary.undisturbed:.0f}, of the files that no killed worker held"),
+        ("jobs", f"{summary.jobs}, follow-ups included, in {summary.seconds:.1f} s with waits for expired leases"),
+        ("jobs/s", f"{summary.undisturbed:.1f}, counting only files whose worker was not killed"),
         ("attempts", str(summary.attempts)),
         ("workers killed", f"{summary.killed} by us, {summary.restarts - summary.killed} by the poison job"),
         ("leases rescued", str(summary.rescued)),

@@ -36,6 +36,9 @@ def enqueue(dsn: str | None, kind: str, args: tuple[str, ...], output: str, **gi
     """
     from howdah import Client
     from howdah.cli import show
+    from howdah.model.nearest import nearest
+    from howdah.store.connections import Connections
+    from howdah.store.workers import known_kinds
 
     chosen = {name: value for name, value in given.items() if value not in (None, ())}
     if "run_at" in chosen:
@@ -44,7 +47,14 @@ def enqueue(dsn: str | None, kind: str, args: tuple[str, ...], output: str, **gi
         chosen["headers"] = dict(_pair(text, "--header") for text in chosen["headers"])
     with Client(dsn) as client:
         answer = client.enqueue(kind, dict(_argument(text) for text in args), **chosen)
+    connections = Connections(dsn)
+    try:
+        known = connections.run(known_kinds())
+    finally:
+        connections.close()
     show.record({"id": answer.id, "created": answer.created}, output)
+    if kind not in known:
+        click.echo(f"note: no worker has registered kind {kind!r} yet{nearest(kind, known)}", err=True)
 
 
 def _argument(text: str) -> tuple[str, Any]:

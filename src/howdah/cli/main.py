@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 FAILED, USAGE, BEHIND = 1, 2, 3
+FORBIDDEN = "42501"  # PostgreSQL's SQLSTATE for insufficient privilege
 
 COMMANDS = {
     "demo": ("howdah.cli.demo", "Show on real files what happens when workers are killed."),
@@ -58,6 +59,11 @@ class Commands(click.Group):
             ctx.exit(USAGE)
         except (HowdahError, TimeoutError) as error:
             complain(str(error))
+            ctx.exit(FAILED)
+        except Exception as error:
+            if getattr(error, "sqlstate", None) != FORBIDDEN:
+                raise
+            complain(f"{error}. The role of this DSN needs the right to do that; migrate as the owner of the database")
             ctx.exit(FAILED)
 
 

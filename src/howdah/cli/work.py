@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import signal
 import sys
 from dataclasses import asdict
 from importlib import import_module
@@ -66,7 +67,9 @@ def worker(
     howdah worker -m shop.jobs:worker      a Worker that the module has built
     """
     logging.basicConfig(level=log_level.upper(), format=LOG_FORMAT)
-    _worker(dsn, modules, queues, grace=grace, poll=poll, threads=threads).run()
+    built = _worker(dsn, modules, queues, grace=grace, poll=poll, threads=threads)
+    _ignore_late_signals()
+    built.run()
 
 
 @click.command()
@@ -96,10 +99,18 @@ def drain(
     from howdah.cli import show
 
     logging.basicConfig(level=logging.WARNING, format=LOG_FORMAT)
-    drained = _worker(dsn, modules, queues).drain(limit=limit, timeout=timeout)
+    built = _worker(dsn, modules, queues)
+    _ignore_late_signals()
+    drained = built.drain(limit=limit, timeout=timeout)
     show.record(asdict(drained), output)
     if strict and drained.discarded:
         ctx.exit(FAILED)
+
+
+def _ignore_late_signals() -> None:
+    """One that comes after the worker has ended must not turn its exit status into a failure."""
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, signal.SIG_IGN)
 
 
 def _worker(dsn: str | None, modules: tuple[str, ...], queues: tuple[str, ...], **settings: Any) -> Worker:

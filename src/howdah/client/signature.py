@@ -14,6 +14,7 @@ from howdah.client.argument import Argument
 from howdah.model.errors import InvalidArgs
 from howdah.model.limits import MAX_JSON
 from howdah.model.nearest import nearest
+from howdah.model.options import Options
 
 POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 CONTEXT_TEXTS = ("Context", "howdah.Context")
@@ -146,6 +147,8 @@ class HandlerSignature:
             if name not in self._parameters and not drop_unknown:
                 known = ", ".join(self._parameters) or "none"
                 hint = nearest(str(name), self._parameters) or f"; the arguments are: {known}"
+                if name in Options.__annotations__:
+                    hint = f": it is an option, say .options({name}=…).enqueue(…)"
                 raise InvalidArgs(kind_name, str(name), f"is not an argument of {self._function.__name__}{hint}")
         for name in self._required:
             if name not in names:

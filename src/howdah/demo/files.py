@@ -47,7 +47,11 @@ def find(root: Path | None) -> tuple[Path, list[str]]:
 
 
 def _walk(folder: Path) -> Iterator[Path]:
-    for path in folder.iterdir():
+    try:
+        inside = list(folder.iterdir())
+    except OSError:
+        return  # a folder that cannot be read
+    for path in inside:
         if path.name.startswith("."):
             continue
         if path.is_dir() and not path.is_symlink():
@@ -59,8 +63,10 @@ def _walk(folder: Path) -> Iterator[Path]:
 def _usable(path: Path) -> bool:
     try:
         str(path).encode()
+        if path.is_symlink() or not path.is_file():  # first: opening a pipe would wait for its other end
+            return False
         with path.open("rb"):
-            return path.is_file() and not path.is_symlink()
+            return True
     except (OSError, UnicodeEncodeError):
         return False
 

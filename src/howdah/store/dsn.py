@@ -44,7 +44,7 @@ def resolve(dsn: str | None) -> str:
 
 
 def _without_values(message: str) -> str:
-    return message.split('"')[0].strip() or "it is neither a URL nor key=value pairs"
+    return message.split('"')[0].strip() or "it is neither postgresql://… nor key=value pairs"
 
 
 def sqlalchemy_url(dsn: str | None) -> str:

@@ -44,7 +44,7 @@ def own_errors() -> Iterator[None]:
     except Exception as error:
         cause = getattr(error, "orig", error)  # SQLAlchemy's errors have the driver's inside
         if is_lost(cause):
-            raise Unreachable(f"PostgreSQL does not answer: {cause}") from error
+            raise Unreachable(f"cannot reach PostgreSQL: {cause}") from error
         if f"{type(error).__module__}.{type(error).__name__}" == "sqlalchemy.exc.TimeoutError":
             raise Unreachable(f"no connection to PostgreSQL: {error}") from error
         raise

@@ -24,6 +24,11 @@ def register_kinds(policies: Sequence[Policy], worker: str) -> Operation[None]:
             log.info("kind %s: policy written", row["kind"])
 
 
+def known_kinds() -> Operation[list[str]]:
+    """The kinds that workers have registered."""
+    return [row["kind"] for row in (yield Query("kinds/known"))]
+
+
 def register_worker(worker: WorkerInfo) -> Operation[None]:
     """Show a worker that has started."""
     yield Query("workers/register", _params(worker))
