@@ -125,7 +125,7 @@ def test_the_fence_thread_wakes_for_the_next_fence() -> None:
     kept = Kept(seconds=1.0)
     kept.clock.now += 0.9
     assert kept.keeper.fence() == pytest.approx(0.05)
-    kept.clock.now += 0.05
+    kept.clock.now += 0.051
     kept.keeper.fence()
     assert kept.attempts[0].lost
 

@@ -149,7 +149,7 @@ class Unreachable(HowdahError, ConnectionError):
 
 _WHY_LOST: dict[LostReason, str] = {
     "expired": "the lease ran out and the job was taken back",
-    "taken": "somebody else has claimed the job since, or has begun it with this very lease",
+    "taken": "another worker has claimed the job since, or has begun it with this very lease",
     "superseded": "a newer job of its subject has replaced it",
     "cancelled": "the job was cancelled",
     "finished": "the job has already ended",
