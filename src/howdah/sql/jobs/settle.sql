@@ -129,7 +129,8 @@ stayed AS (
         state = v.outcome,
         position = CASE WHEN v.outcome = 'available' THEN nextval('howdah.position_seq') ELSE j.position END,
         run_at = CASE WHEN v.outcome = 'scheduled' THEN v.now + make_interval(secs => v.wait) ELSE j.run_at END,
-        lease_expires_at = CASE WHEN v.outcome IN ('running', 'unknown') THEN j.lease_expires_at END,
+        -- As locked, not as j has it: CHECKs are first held against the snapshot's version, which may be from before a claim.
+        lease_expires_at = CASE WHEN v.outcome IN ('running', 'unknown') THEN v.lease_expires_at END,
         excused = CASE
             WHEN v.event = 'resolve' THEN j.attempt
             WHEN v.event = 'snooze' OR v.outcome = 'available' THEN j.excused + 1
