@@ -118,6 +118,7 @@ class Worker:
 
     async def _with_signals(self, work: Coroutine[Any, Any, T]) -> T:
         loop = asyncio.get_running_loop()
+        os.register_at_fork(after_in_child=_forget_signals)
         before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
         for number in before:
             loop.add_signal_handler(number, self._signalled, number)
@@ -205,6 +206,13 @@ def _run_to_the_end(work: Coroutine[Any, Any, T]) -> T:
             loop.run_until_complete(asyncio.wait(left, timeout=LEFT_OVERS))
         loop.run_until_complete(loop.shutdown_asyncgens())
         loop.close()
+
+
+def _forget_signals() -> None:
+    """A process that a handler forks must die of its signals, and not pass them on to the worker's loop."""
+    signal.set_wakeup_fd(-1)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, signal.SIG_DFL)
 
 
 def _loop_is_running() -> bool:

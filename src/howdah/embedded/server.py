@@ -167,8 +167,8 @@ class EmbeddedServer:
         except subprocess.TimeoutExpired:
             kill_family(running.pid)
             running.watcher.wait()
-        if (left := data_folder.live_server(running.data)) is not None:
-            kill_family(left)  # somebody killed the watcher
+        if data_folder.live_server(running.data) == running.pid:  # and not somebody else's, who was faster
+            kill_family(running.pid)  # somebody killed the watcher
 
     def _now(self, wanted: str) -> _Running:
         if self._running is None:

@@ -16,7 +16,7 @@ def describe(error: BaseException | str) -> tuple[str, str, str | None]:
     kind = head(clean(type(error).__qualname__), MAX_TYPE)
     try:
         message = str(error)
-    except Exception as broken:
+    except BaseException as broken:  # also one that exits: recording a failure must not end the worker
         message = f"(its text could not be made: {type(broken).__name__})"
     return kind, head(clean(message), MAX_MESSAGE), _traceback(error)
 

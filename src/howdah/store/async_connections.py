@@ -9,16 +9,19 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 import psycopg
 from psycopg.rows import TupleRow
+from psycopg.types.json import set_json_loads
 from psycopg_pool import AsyncConnectionPool
 
 from howdah.store import dsn
 from howdah.store.connections import (
     POOL_SIZE,
     READ_COMMITTED,
+    RECONNECT,
     WAIT,
     check_schema,
     is_sqlalchemy,
     names_level,
+    readable,
     speaking_psycopg,
 )
 from howdah.store.drivers import AsyncExecute, making_days_async, on_async_psycopg, run_async, run_procedure_async
@@ -95,8 +98,12 @@ class AsyncConnections:
             pool = self._pool if self._conninfo is None else await self._own_pool(self._conninfo, check)
             assert pool is not None
             async with pool.connection() as connection:
-                await self._check(connection, check)
-                yield connection
+                try:
+                    await self._check(connection, check)
+                    yield connection
+                except psycopg.errors.ReadOnlySqlTransaction:
+                    await connection.close()  # a node that was demoted: another connection may find the primary
+                    raise
 
     async def close(self) -> None:
         """Close what we opened; a pool or engine of the user's stays open."""
@@ -119,6 +126,7 @@ class AsyncConnections:
                     min_size=0,
                     max_size=self._size,
                     timeout=WAIT,
+                    reconnect_timeout=RECONNECT,
                     name="howdah",
                     open=False,
                 )
@@ -157,5 +165,6 @@ def _naming_the_level(connection: psycopg.AsyncConnection[Any]) -> AsyncExecute:
 
 
 async def _configure(connection: OwnAsyncConnection) -> None:
+    set_json_loads(readable, connection)
     await connection.set_isolation_level(READ_COMMITTED)
     connection.names_level = await run_async(on_async_psycopg(connection), names_level())

@@ -7,6 +7,7 @@ from typing import Any
 
 import psycopg
 from psycopg.pq import TransactionStatus
+from psycopg.rows import tuple_row
 
 from howdah.model.job import ClaimedJob, JobState
 from howdah.model.outcome import Report
@@ -16,6 +17,9 @@ from howdah.store.connections import Connections
 from howdah.store.drivers import on_async_psycopg, on_psycopg, run, run_async
 from howdah.store.settling import settle_in_transaction
 from howdah.store.trouble import is_lost
+
+# What a handler has set on its connection must not reach the next one's.
+FORGET = "RESET ALL; RESET ROLE"
 
 
 class PsycopgTransaction:
@@ -32,12 +36,20 @@ class PsycopgTransaction:
         self._block: Any = None
 
     def open(self) -> psycopg.Connection[Any]:
-        """Begin at READ COMMITTED."""
-        self._scope = self._blocking.borrow()
-        self._connection = self._scope.__enter__()
-        self._block = self._connection.transaction()
-        self._block.__enter__()
-        return self._connection  # type: ignore[no-any-return]
+        """Begin at READ COMMITTED, on another connection if one died in the pool: nothing has happened on it yet."""
+        while True:
+            self._scope = self._blocking.borrow()
+            self._connection = self._scope.__enter__()
+            block = self._connection.transaction()
+            try:
+                block.__enter__()
+            except psycopg.Error as error:
+                self.abandon()
+                if not is_lost(error):
+                    raise
+            else:
+                self._block = block
+                return self._connection  # type: ignore[no-any-return]
 
     def settle(self, job: ClaimedJob, report: Report) -> JobState:
         """Write the report and commit. Raises LeaseLost, TransactionFailed."""
@@ -59,17 +71,30 @@ class PsycopgTransaction:
         with suppress(psycopg.Error, psycopg.Rollback):
             if block is not None:
                 block.__exit__(psycopg.Rollback, undo, None)
-        with suppress(psycopg.Error):
-            if scope is not None:
+        if scope is not None:
+            with suppress(psycopg.Error):
+                if self._may_be_kept():
+                    self._connection.execute(FORGET)
+                else:
+                    self._connection.close()  # or the pool would commit what could not be rolled back
+            with suppress(psycopg.Error):
                 scope.__exit__(None, None, None)
 
     async def aopen(self) -> psycopg.AsyncConnection[Any]:
         """As `open`, awaited."""
-        self._scope = self._awaited.borrow()
-        self._connection = await self._scope.__aenter__()
-        self._block = self._connection.transaction()
-        await self._block.__aenter__()
-        return self._connection  # type: ignore[no-any-return]
+        while True:
+            self._scope = self._awaited.borrow()
+            self._connection = await self._scope.__aenter__()
+            block = self._connection.transaction()
+            try:
+                await block.__aenter__()
+            except psycopg.Error as error:
+                await self.aabandon()
+                if not is_lost(error):
+                    raise
+            else:
+                self._block = block
+                return self._connection  # type: ignore[no-any-return]
 
     async def asettle(self, job: ClaimedJob, report: Report) -> JobState:
         """As `settle`, awaited."""
@@ -91,9 +116,18 @@ class PsycopgTransaction:
         with suppress(psycopg.Error, psycopg.Rollback):
             if block is not None:
                 await block.__aexit__(psycopg.Rollback, undo, None)
-        with suppress(psycopg.Error):
-            if scope is not None:
+        if scope is not None:
+            with suppress(psycopg.Error):
+                if self._may_be_kept():
+                    await self._connection.execute(FORGET)
+                else:
+                    await self._connection.close()
+            with suppress(psycopg.Error):
                 await scope.__aexit__(None, None, None)
+
+    def _may_be_kept(self) -> bool:
+        self._connection.row_factory = tuple_row
+        return bool(self._connection.info.transaction_status == TransactionStatus.IDLE)
 
     def _refuse_unless_open(self) -> None:
         status = self._connection.info.transaction_status

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 import psycopg
 from psycopg.rows import TupleRow
+from psycopg.types.json import set_json_loads
 from psycopg_pool import ConnectionPool
 
 from howdah.migrations.steps import SCHEMA_VERSION
@@ -26,6 +28,7 @@ Source: TypeAlias = "str | ConnectionPool[Any] | Engine | None"
 
 POOL_SIZE = 10
 WAIT = 10.0
+RECONNECT = 2.0  # seconds after which the pool starts its own backoff anew, which would grow to minutes
 READ_COMMITTED = psycopg.IsolationLevel.READ_COMMITTED
 
 
@@ -88,8 +91,12 @@ class Connections:
             pool = self._pool if self._conninfo is None else self._own_pool(self._conninfo, check)
             assert pool is not None
             with pool.connection() as connection:
-                self._check(connection, check)
-                yield connection
+                try:
+                    self._check(connection, check)
+                    yield connection
+                except psycopg.errors.ReadOnlySqlTransaction:
+                    connection.close()  # a node that was demoted: another connection may find the primary
+                    raise
 
     def close(self) -> None:
         """Close what we opened; a pool or engine of the user's stays open."""
@@ -112,6 +119,7 @@ class Connections:
                     min_size=0,
                     max_size=self._size,
                     timeout=WAIT,
+                    reconnect_timeout=RECONNECT,
                     name="howdah",
                     open=True,
                 )
@@ -161,7 +169,16 @@ def _naming_the_level(connection: psycopg.Connection[Any]) -> Execute:
     return execute
 
 
+def readable(data: str | bytes) -> Any:
+    """The value of a JSON text; of one that Python cannot read, a text that says so: it must not cost its batch."""
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError) as error:
+        return f"(cannot be read: {error})"
+
+
 def _configure(connection: OwnConnection) -> None:
+    set_json_loads(readable, connection)
     connection.isolation_level = READ_COMMITTED
     connection.names_level = run(on_psycopg(connection), names_level())
 

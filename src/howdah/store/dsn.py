@@ -38,6 +38,7 @@ def resolve(dsn: str | None) -> str:
         raise InvalidOption("dsn", "…", f"cannot be read: {_without_values(str(error))}") from None
     given.setdefault("connect_timeout", CONNECT_TIMEOUT)
     given.setdefault("application_name", "howdah")
+    given.setdefault("client_encoding", "UTF8")  # whatever the role's is: with SQL_ASCII the driver gives bytes
     for name, value in LIVENESS.items():
         given.setdefault(name, value)
     return make_conninfo("", **given)
