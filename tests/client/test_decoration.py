@@ -77,8 +77,9 @@ def len_of(x: str): ...
         ({"on_discard": ""}, "on_discard", "empty"),
         ({"on_discard": len_of}, "on_discard", "text"),
         ({"on_unknown": 3}, "on_unknown", "text"),
-        ({"timeout": 30}, "timeout", "comes with a later release"),
-        ({"stall_timeout": 0}, "stall_timeout", "comes with a later release"),
+        ({"timeout": "30"}, "timeout", "number or a timedelta"),
+        ({"timeout": 0}, "timeout", "more than 0"),
+        ({"stall_timeout": -1}, "stall_timeout", "at least 0"),
     ],
 )
 def test_an_option_of_the_kind_is_checked_at_decoration(options, name, problem):

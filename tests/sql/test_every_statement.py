@@ -68,6 +68,7 @@ RETRY = {"retry_base": 5, "retry_factor": 2, "retry_cap": 60, "retry_jitter": 0.
 
 PARAMS: dict[str, dict[str, Any]] = {
     "bell/arm": {},
+    "bell/echo": {"channel": "c"},
     "bell/set": {"value": 0},
     "history/ensure_partitions": {},
     "history/has_today": {},
@@ -102,10 +103,11 @@ PARAMS: dict[str, dict[str, Any]] = {
     "leases/start": LEASE,
     "queues/pause": {"queue": "q"},
     "queues/resume": {"queue": "q"},
-    "schema/isolation": {},
+    "schema/session": {},
     "schema/version": {},
-    "workers/beat": {**WORKER, "running": 1, "stopping": False},
+    "workers/beat": {**WORKER, "running": 1, "stuck": 0, "stopping": False},
     "workers/forget": {},
+    "workers/knows": {"worker": "w"},
     "workers/leave": {"worker": "w"},
     "workers/register": WORKER,
 }

@@ -65,6 +65,7 @@ VIEWS = {
         queues jsonb
         slots bigint
         running integer
+        stuck integer
         started_at timestamptz
         heartbeat_at timestamptz
         heartbeat_age_seconds double

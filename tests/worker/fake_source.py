@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from howdah.model.errors import LeaseLost
-from howdah.model.job import ClaimedJob, JobState, Lease, Policy, WorkerInfo
+from howdah.model.job import ClaimedJob, JobState, Lease, Policy, Vitals, WorkerInfo
 from howdah.model.lease import Answer, CancelReason, Extended, Extension
 from howdah.model.outcome import Event, Report
 from howdah.model.source_errors import BatchRefused
@@ -76,6 +76,8 @@ class FakeTransaction:
         self._note("open")
         return "connection"
 
+    def flush(self) -> None: ...
+
     def settle(self, job: ClaimedJob, report: Report) -> JobState:
         self._note("settle")
         if self.error is not None:
@@ -89,6 +91,8 @@ class FakeTransaction:
 
     async def aopen(self) -> str:
         return self.open()
+
+    async def aflush(self) -> None: ...
 
     async def asettle(self, job: ClaimedJob, report: Report) -> JobState:
         await asyncio.sleep(0)
@@ -115,7 +119,7 @@ class FakeSource:
         self.reports: list[tuple[ClaimedJob, Report]] = []
         self.started: list[Lease] = []
         self.extensions: list[Extension] = []
-        self.beats: list[tuple[int, bool]] = []
+        self.beats: list[Vitals] = []
         self.transactions: list[FakeTransaction] = []
         self.transaction_error: Exception | None = None
         self.calls: list[str] = []
@@ -202,11 +206,11 @@ class FakeSource:
         self._note("asked")
         return {lease.job_id: self.requests[lease.job_id] for lease in leases if lease.job_id in self.requests}
 
-    def beat(self, running: int, stopping: bool) -> None:
-        self.beats.append((running, stopping))
+    def beat(self, vitals: Vitals) -> None:
+        self.beats.append(vitals)
         self._note("beat")
 
-    def transaction(self) -> FakeTransaction:
+    def transaction(self, on: Any = None, *, is_async: bool) -> FakeTransaction:
         made = FakeTransaction(self)
         made.error = self.transaction_error
         self.transactions.append(made)

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from howdah.model.job import Lease
+from howdah.model.job import Lease, Vitals
 from howdah.model.lease import Answer, Busy, Extended, Extension, Lost
 from howdah.worker.attempt import Attempt
 from howdah.worker.context import Context
+from howdah.worker.health import Pulses
 from howdah.worker.leasekeeper import LeaseKeeper
 from tests.worker.fake_source import DEADLINE, THEN, Clock, FakeSource, go, job, wait_for_thread, work_loop
 
@@ -23,7 +24,8 @@ class Kept:
         self.clock = Clock()
         self.source = FakeSource()
         self.told: list[Attempt] = []
-        self.keeper = LeaseKeeper(self.source, self.told.append, lambda: attempts, self.clock)
+        self.vitals = Vitals(running=attempts)
+        self.keeper = LeaseKeeper(self.source, self.told.append, lambda: self.vitals, Pulses(self.clock), self.clock)
         self.attempts = [Attempt(job(lease_seconds=seconds), self.clock() + seconds) for _ in range(attempts)]
         self.keeper.hold(self.attempts)
 
@@ -195,10 +197,10 @@ def test_a_beat_comes_every_five_seconds_and_when_the_worker_stops() -> None:
     for _ in range(11):
         kept.keeper.extend()
         kept.clock.now += 1
-    assert kept.source.beats == [(2, False)] * 3
-    kept.keeper.stopping()
+    assert kept.source.beats == [Vitals(2)] * 3
+    kept.vitals = Vitals(2, stopping=True)
     kept.keeper.extend()
-    assert kept.source.beats[-1] == (2, True)
+    assert kept.source.beats[-1] == Vitals(2, stopping=True)
 
 
 @pytest.mark.parametrize(("seconds", "tick"), [(60.0, 1.0), (3.0, 0.5), (0.1, 0.02)])
@@ -274,7 +276,7 @@ def test_an_attempt_ends_in_time_although_the_source_hangs() -> None:
 def test_short_leases_wake_the_keeper() -> None:
     async def main() -> None:
         source = FakeSource()
-        keeper = LeaseKeeper(source, lambda attempt: None, lambda: 0)
+        keeper = LeaseKeeper(source, lambda attempt: None, Vitals, Pulses())
         extended = threading.Event()
 
         def answer(asked: Extension) -> Answer:

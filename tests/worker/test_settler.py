@@ -12,6 +12,7 @@ from howdah.model.outcome import Event, Report
 from howdah.model.source_errors import BatchRefused
 from howdah.worker import settler as module
 from howdah.worker.attempt import Attempt
+from howdah.worker.health import Pulses
 from howdah.worker.settler import Pending, Settler
 from howdah.worker.source import Settled
 from tests.worker.fake_source import Clock, FakeSource, go, job
@@ -24,7 +25,7 @@ class Settling:
         self.clock = Clock()
         self.source = FakeSource()
         self.answers: list[Settled | None] = []
-        self.settler = Settler(self.source, self._settled, self.clock)
+        self.settler = Settler(self.source, self._settled, Pulses().of("settling"), self.clock)
 
     def _settled(self, pending: Sequence[Pending], answers: Sequence[Settled | None]) -> None:
         assert len(pending) == len(answers)

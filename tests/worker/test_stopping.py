@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
+from howdah.app.process import EXIT_AFTER, LEFT_OVERS
 from howdah.model.outcome import Event
-from howdah.worker import loop as module
+from howdah.worker import stopping as module
 from howdah.worker.context import Context
 from howdah.worker.verdict import GIVEN_BACK
 from tests.worker.fake_source import DEADLINE, FakeSource, filled, go, job, wait_for_thread, work_loop
@@ -44,7 +45,7 @@ def test_a_graceful_stop_finishes_what_runs_and_gives_back_the_rest() -> None:
         slow_ones = [report.event for one, report in source.reports if one.kind == "slow"]
         assert sorted(slow_ones) == [Event.COMPLETE] * 3 + [Event.RELEASE] * len(buffered)
         assert len(source.claims) == claims
-        assert source.beats[-1][1]
+        assert source.beats[-1].stopping
         assert source.calls[-1] == "close"
 
     go(main)
@@ -139,7 +140,7 @@ def test_after_the_grace_a_thread_is_told_and_left_to_expire() -> None:
 def test_leases_are_extended_during_the_grace() -> None:
     async def main() -> None:
         async def slow() -> None:
-            await source.until(lambda: loop._stopped_at is not None)
+            await source.until(lambda: loop._stopping.asked)
             now = len(source.extensions)
             await source.until(lambda: len(source.extensions) > now + 1)
 
@@ -170,7 +171,7 @@ def test_a_second_stop_ends_at_once_without_reports(stop_first: bool) -> None:
         await source.until(lambda: loop._queues["default"].running == 4)
         if stop_first:
             loop.stop()
-            await source.until(lambda: source.beats and source.beats[-1][1])
+            await source.until(lambda: source.beats and source.beats[-1].stopping)
         loop.abandon()
         await working
         assert ended == [1] * 4
@@ -205,8 +206,8 @@ def test_a_handler_that_does_not_listen_cannot_hold_up_the_end() -> None:
 
 
 def test_the_steps_of_a_stop_take_less_than_two_seconds() -> None:
-    keeper_joins = 2 * 0.1
-    assert module.REPORTS_SENT + keeper_joins + module.TASKS_END + module.SOURCE_CLOSES < 2
+    ends = (module.REPORTS_SENT, module.KEEPER_ENDS, module.TASKS_END, module.LIFESPAN_ENDS, module.SOURCE_CLOSES)
+    assert sum(ends) + LEFT_OVERS < EXIT_AFTER < 2
     assert module.CLAIM_ENDS < module.HANDLERS_END < module.REPORTS_SENT
 
 

@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import os
 import secrets
-import signal
 import socket
 import threading
-import time
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, suppress
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from importlib import metadata
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from howdah.app.process import Signals, run_to_the_end
+from howdah.app.sources import SweepingSource, SweptSource
 from howdah.client.discovery import handlers_of
-from howdah.maintenance.service import SweepService, SweepSettings
-from howdah.model.errors import InvalidOption
 from howdah.model.job import Drained, Policy, WorkerInfo
 from howdah.model.limits import Seconds, check_seconds, check_whole
-from howdah.store import sweeping
 from howdah.store.source import PooledSource
 from howdah.worker.handler import Handler
+from howdah.worker.health import Health, Pulses
 from howdah.worker.loop import WorkLoop
+from howdah.worker.middleware import Seams
 from howdah.worker.settings import WorkerSettings
 
 if TYPE_CHECKING:
@@ -33,9 +31,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# timeout(1) and many a supervisor signal a process and then its group: one wish, not two.
-SAME_WISH = 0.5
-LEFT_OVERS = 0.2  # seconds for tasks that do not end when they are cancelled
+LONGEST_SWEEP = 600.0  # seconds: a pass over millions of due jobs is no reason to restart a worker
 
 log = logging.getLogger("howdah.worker")
 
@@ -44,10 +40,11 @@ class Worker:
     """Runs the jobs of its queues with the handlers it is given: modules, whose kinds it takes, or kinds.
 
     `dsn`: None for `HOWDAH_DSN`. `queues`: queue → slots, by default ten slots on `default`. `grace` and `poll` are
-    seconds. `threads`: how many sync handlers run at once, by default as many as there are slots. `lifespan`,
-    `middleware` and `observers` come with a later release.
+    seconds. `threads`: how many sync handlers run at once, by default as many as there are slots. `lifespan` makes an
+    async context manager that is entered before the first claim and left after the last handler. `middleware` wraps
+    every attempt, the first one outermost; `observers` are told what happens, as one of `howdah.events`.
 
-    Raises InvalidOption, and TypeError for what is neither a module nor a kind.
+    Raises InvalidOption, and TypeError for what is neither a module nor a kind, or cannot be called.
     """
 
     def __init__(
@@ -63,9 +60,7 @@ class Worker:
         poll: Seconds = 1.0,
         threads: int | None = None,
     ) -> None:
-        for name, value in (("lifespan", lifespan), ("middleware", middleware), ("observers", observers)):
-            if value:
-                raise InvalidOption(name, value, "comes with a later release")
+        _check_callable(lifespan=[lifespan] if lifespan is not None else [], middleware=middleware, observers=observers)
         self._dsn = dsn
         self._kinds = handlers_of(kinds)
         self._settings = WorkerSettings(
@@ -74,20 +69,26 @@ class Worker:
             grace=check_seconds("grace", grace),
             threads=threads,
         )
+        self._seams = Seams(tuple(middleware), tuple(observers), lifespan)
         self._work: WorkLoop | None = None
         self._stopping = False
-        self._stop_asked_at: float | None = None
 
     def run(self) -> None:
         """Work until SIGTERM or SIGINT, and then stop gracefully; a second signal abandons what runs. Main thread only.
 
+        The process is the worker's: should a handler hang so that the stop cannot end, then the process does, with
+        status 1, before the grace period is over by 2 seconds.
+
         Raises Unreachable or SchemaMismatch at the start; later the database may come and go.
         """
-        _run_to_the_end(self._with_signals(self.run_async()))
+        with self._signals():
+            run_to_the_end(self.run_async())
 
     async def run_async(self) -> None:
         """Work in the running event loop, without signal handlers; cancelling it is a graceful stop."""
-        work = self._loop(_SweepingSource(self._dsn, self._settings, self._policies()))
+        pulses = Pulses()
+        beat = pulses.of("sweep", LONGEST_SWEEP).beat
+        work = self._loop(SweepingSource(self._dsn, self._settings, self._policies(), beat), pulses)
         slots = ", ".join(f"{queue}:{count}" for queue, count in self._settings.queues.items())
         log.info("serving queues %s with kinds %s", slots, ", ".join(self._kinds) or "none")
         await work.run()
@@ -98,8 +99,10 @@ class Worker:
         It never waits for a backoff. In the main thread SIGTERM and SIGINT stop it, as they stop `run`.
         """
         work = self.drain_async(limit=limit, timeout=timeout)
-        in_main_thread = threading.current_thread() is threading.main_thread()
-        return _run_to_the_end(self._with_signals(work) if in_main_thread else work)
+        if threading.current_thread() is not threading.main_thread():
+            return run_to_the_end(work)
+        with self._signals():
+            return run_to_the_end(work)
 
     async def drain_async(self, *, limit: int | None = None, timeout: Seconds | None = None) -> Drained:
         """As `drain`, awaited."""
@@ -108,7 +111,7 @@ class Worker:
         for kind in self._kinds.values():
             if kind.policy.queue not in self._settings.queues:
                 log.warning("kind %s goes to queue %s, which is not drained here", kind.name, kind.policy.queue)
-        return await self._loop(_SweptSource(self._dsn, self._settings)).drain(limit, seconds)
+        return await self._loop(SweptSource(self._dsn, self._settings), Pulses()).drain(limit, seconds)
 
     def stop(self) -> None:
         """Stop gracefully. May be called from any thread, also before the worker runs."""
@@ -116,36 +119,28 @@ class Worker:
         if self._work is not None:
             self._work.stop()
 
-    async def _with_signals(self, work: Coroutine[Any, Any, T]) -> T:
-        loop = asyncio.get_running_loop()
-        os.register_at_fork(after_in_child=_forget_signals)
-        before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
-        for number in before:
-            loop.add_signal_handler(number, self._signalled, number)
-        try:
-            return await work
-        finally:
-            for number, handler in before.items():
-                loop.remove_signal_handler(number)
-                signal.signal(number, handler)
+    def health(self) -> Health:
+        """How it is: which of its loops make no progress, and whether it takes work. From any thread."""
+        return Health("starting") if self._work is None else self._work.health()
 
-    def _signalled(self, number: signal.Signals) -> None:
-        now = time.monotonic()
-        if self._stop_asked_at is None:
-            self._stop_asked_at = now
-            log.info(
-                "%s: stopping, at most %g s; a second signal abandons what runs", number.name, self._settings.grace
-            )
-            self.stop()
-        elif self._work is not None and now - self._stop_asked_at >= SAME_WISH:
-            log.warning("%s again: what runs is abandoned, its leases expire", number.name)
+    def _signals(self) -> Signals:
+        return Signals(self._settings.grace, self.stop, self._abandon)
+
+    def _abandon(self) -> None:
+        if self._work is not None:
             self._work.abandon()
 
-    def _loop(self, source: PooledSource) -> WorkLoop:
+    def _loop(self, source: PooledSource, pulses: Pulses) -> WorkLoop:
         for kind in self._kinds.values():
             kind.resolve()
         self._work = WorkLoop(
-            source, self._handlers(), self._settings, worker=_worker_info(self._settings), policies=self._policies()
+            source,
+            self._handlers(),
+            self._settings,
+            worker=_worker_info(self._settings),
+            policies=self._policies(),
+            seams=self._seams,
+            pulses=pulses,
         )
         if self._stopping:
             self._work.stop()
@@ -158,69 +153,11 @@ class Worker:
         return {name: _handler(kind) for name, kind in self._kinds.items()}
 
 
-class _SweepingSource(PooledSource):
-    """A source with the sweep beside it."""
-
-    def __init__(self, dsn: str | None, settings: WorkerSettings, policies: Sequence[Policy]) -> None:
-        super().__init__(dsn, slots=sum(settings.queues.values()), queues=list(settings.queues))
-        hold = min(60.0, max((policy.lease for policy in policies), default=60.0))
-        self._service = SweepService(self.connections, SweepSettings(hold=hold))
-        self._sweeping: asyncio.Task[None] | None = None
-
-    async def open(self, worker: WorkerInfo, policies: Sequence[Policy]) -> None:
-        await super().open(worker, policies)
-        self._sweeping = asyncio.create_task(self._service.run(), name="howdah-sweep")
-
-    async def close(self) -> None:
-        if self._sweeping is not None:
-            self._sweeping.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._sweeping
-        await super().close()
-
-
-class _SweptSource(PooledSource):
-    """A source that sweeps once, as it opens."""
-
-    def __init__(self, dsn: str | None, settings: WorkerSettings) -> None:
-        super().__init__(dsn, slots=sum(settings.queues.values()), queues=list(settings.queues))
-
-    async def open(self, worker: WorkerInfo, policies: Sequence[Policy]) -> None:
-        await super().open(worker, policies)
-        await self.connections.run_procedure(sweeping.sweep(SweepSettings().retention))
-
-
-def _run_to_the_end(work: Coroutine[Any, Any, T]) -> T:
-    """As `asyncio.run`, which would wait for ever for a handler that swallows its cancellation."""
-    if _loop_is_running():
-        work.close()
-        raise RuntimeError("an event loop is running here: await worker.run_async() or worker.drain_async() instead")
-    loop = asyncio.new_event_loop()
-    try:
-        return loop.run_until_complete(work)
-    finally:
-        left = asyncio.all_tasks(loop)
-        for task in left:
-            task.cancel()
-        if left:
-            loop.run_until_complete(asyncio.wait(left, timeout=LEFT_OVERS))
-        loop.run_until_complete(loop.shutdown_asyncgens())
-        loop.close()
-
-
-def _forget_signals() -> None:
-    """A process that a handler forks must die of its signals, and not pass them on to the worker's loop."""
-    signal.set_wakeup_fd(-1)
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, signal.SIG_DFL)
-
-
-def _loop_is_running() -> bool:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True
+def _check_callable(**given: Sequence[Any]) -> None:
+    for name, values in given.items():
+        for value in values:
+            if not callable(value):
+                raise TypeError(f"{name}: {value!r} cannot be called")
 
 
 def _handler(kind: AnyKind) -> Handler:
@@ -230,6 +167,8 @@ def _handler(kind: AnyKind) -> Handler:
         is_async=kind.is_async,
         takes_context=kind.takes_context,
         decode=lambda args, follow_up: kind.decode(args, drop_unknown=follow_up),
+        timeout=kind.patience.timeout,
+        stall_timeout=kind.patience.stall_timeout,
     )
 
 

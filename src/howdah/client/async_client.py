@@ -20,6 +20,7 @@ from howdah.model.outcome import Outcome
 from howdah.store import claiming, enqueueing, jobs, sweeping
 from howdah.store.async_connections import AsyncConnections, AsyncSource
 from howdah.store.operation import Operation
+from howdah.store.retention import retention
 from howdah.store.trouble import own_errors
 
 T = TypeVar("T")
@@ -126,7 +127,7 @@ class AsyncClient:
 
     async def sweep(self) -> Mapping[str, int]:
         """As `Client.sweep`."""
-        return await self._connections.run_procedure(sweeping.sweep(calls.RETENTION))
+        return await self._connections.run_procedure(sweeping.sweep(retention()))
 
     async def get(self, job_id: int) -> Job:
         """As `Client.get`."""

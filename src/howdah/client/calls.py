@@ -16,7 +16,6 @@ from howdah.store import claiming, jobs, settling
 from howdah.store.operation import Operation
 
 Resolution = Literal["completed", "discarded", "available"]
-RETENTION = 30 * 86_400.0
 FIRST_POLL, LAST_POLL = 0.05, 1.0
 
 

@@ -18,6 +18,7 @@ from howdah.model.outcome import Outcome
 from howdah.store import claiming, enqueueing, jobs, sweeping
 from howdah.store.connections import Connections, Source
 from howdah.store.operation import Operation
+from howdah.store.retention import retention
 
 T = TypeVar("T")
 
@@ -138,7 +139,7 @@ class Client:
 
     def sweep(self) -> Mapping[str, int]:
         """One pass of reaper, promoter and pruner, with its counts."""
-        return self._connections.run_procedure(sweeping.sweep(calls.RETENTION))
+        return self._connections.run_procedure(sweeping.sweep(retention()))
 
     def get(self, job_id: int) -> Job:
         """The job, live or finished. Raises JobNotFound."""

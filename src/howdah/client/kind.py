@@ -6,6 +6,7 @@ import copy
 import functools
 import inspect
 from collections.abc import Callable, Coroutine, Iterable, Mapping
+from dataclasses import dataclass
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -25,7 +26,7 @@ from typing import (
 from howdah.client.signature import HandlerSignature
 from howdah.model.errors import InvalidOption
 from howdah.model.job import Enqueued, NewJob, OnCrash, OnSupersede, Policy
-from howdah.model.limits import Seconds, check_lease, check_name
+from howdah.model.limits import Seconds, check_lease, check_name, check_seconds
 from howdah.model.nearest import nearest
 from howdah.model.options import Options, checked, new_job
 from howdah.model.retry import Retry
@@ -39,20 +40,32 @@ C = ParamSpec("C")  # what a direct call takes: P, or Context first and then P
 R = TypeVar("R", covariant=True)
 
 
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long a worker waits for a handler, in seconds; None: as long as it takes."""
+
+    timeout: float | None = None
+    stall_timeout: float | None = None
+
+
+PATIENT = Patience()
+
+
 class Kind(Generic[C, P, R]):
     """A handler with its name and policy. Calling it calls the handler; `enqueue` leaves that to a worker.
 
-    Attributes: `name`, as in `jobs.kind`; the `policy`; the `function`, and `by_name`, which takes all args by name,
-    as a worker calls it; and whether it `is_async` and `takes_context`.
+    Attributes: `name`, as in `jobs.kind`; the `policy`; the `patience` of a worker with it; the `function`, and
+    `by_name`, which takes all args by name, as a worker calls it; and whether it `is_async` and `takes_context`.
     """
 
     name: str
 
-    def __init__(self, function: Callable[C, R], policy: Policy) -> None:
+    def __init__(self, function: Callable[C, R], policy: Policy, patience: Patience = PATIENT) -> None:
         self._signature = HandlerSignature(function)
         self._options: dict[str, Any] = {}
         self.name = policy.kind
         self.policy = policy
+        self.patience = patience
         self.function = function
         self.by_name = self._signature.by_name
         self.is_async = inspect.iscoroutinefunction(function)
@@ -182,7 +195,7 @@ def job(
     `retry` there is one attempt with `on_crash="unknown"`, else ten. `on_discard` and `on_unknown` follow such an end.
     Raises InvalidOption for an option, and TypeError for a function that cannot be a handler.
     """
-    _not_yet(timeout=timeout, stall_timeout=stall_timeout)
+    patience = Patience(_limit("timeout", timeout), _limit("stall_timeout", stall_timeout))
     name = None if kind is None else check_name("kind", kind)
     policy = functools.partial(
         Policy,
@@ -194,13 +207,22 @@ def job(
         on_discard=_kind_name("on_discard", on_discard),
         on_unknown=_kind_name("on_unknown", on_unknown),
     )
-    decorator = functools.partial(_kind, policy, name)
+    decorator = functools.partial(_kind, policy, patience, name)
     return decorator if handler is None else decorator(handler)
 
 
-def _kind(policy: Callable[..., Policy], name: str | None, handler: Any, /) -> AnyKind:
+def _kind(policy: Callable[..., Policy], patience: Patience, name: str | None, handler: Any, /) -> AnyKind:
     _check_handler(handler)
-    return Kind(handler, policy(kind=check_name("kind", handler.__name__) if name is None else name))
+    return Kind(handler, policy(kind=check_name("kind", handler.__name__) if name is None else name), patience)
+
+
+def _limit(option: str, value: Seconds | None) -> float | None:
+    if value is None:
+        return None
+    seconds = check_seconds(option, value)
+    if seconds <= 0:
+        raise InvalidOption(option, value, "must be more than 0 seconds")
+    return seconds
 
 
 def _check_handler(handler: Any) -> None:
@@ -246,9 +268,3 @@ def _kind_name(option: str, value: str | AnyKind | None) -> str | None:
     if value is None:
         return None
     return value.name if isinstance(value, Kind) else check_name(option, value)
-
-
-def _not_yet(**options: object) -> None:
-    for name, value in options.items():
-        if value is not None:
-            raise InvalidOption(name, value, "comes with a later release")

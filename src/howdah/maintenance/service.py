@@ -6,16 +6,16 @@ import asyncio
 import logging
 import random
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from howdah.model.errors import Unreachable
 from howdah.store import sweeping
+from howdah.store.retention import DEFAULT
 from howdah.store.source import Runs
+from howdah.worker.trouble import Trouble
 
 log = logging.getLogger("howdah.sweep")
-
-DAY = 86_400.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,23 +24,28 @@ class SweepSettings:
 
     interval: float = 1.0
     pruning: float = 60.0
-    retention: float = 30 * DAY
+    retention: float = DEFAULT
     hold: float = 60.0
 
 
 class SweepService:
-    """Sweeps until it is cancelled. Never raises: a pass that fails is logged, and the next one tries again."""
+    """Sweeps until it is cancelled; `beat` is called with each pass.
 
-    def __init__(self, runs: Runs, settings: SweepSettings) -> None:
+    Never raises: a pass that fails is logged, and the next one tries again.
+    """
+
+    def __init__(self, runs: Runs, settings: SweepSettings, beat: Callable[[], None] = lambda: None) -> None:
         self._runs = runs
+        self._beat = beat
         self._settings = settings
         self._reap_from = float("-inf")
         self._prune_at = float("-inf")
-        self._logged_at = float("-inf")
+        self._trouble = Trouble("sweeping")
 
     async def run(self) -> None:
         """A pass per interval, with jitter so that workers do not march in step."""
         while True:
+            self._beat()
             await self.run_once()
             await asyncio.sleep(self._settings.interval * random.uniform(0.9, 1.1))  # noqa: S311
 
@@ -58,9 +63,9 @@ class SweepService:
         except Unreachable as error:
             # An outage expires every lease at once: their holders get one lease's time to come back.
             self._reap_from = time.monotonic() + settings.hold
-            self._complain(error)
+            self._trouble.say(error)
         except Exception as error:  # a sweep is repeated; nothing of it may end the worker
-            self._complain(error)
+            self._trouble.say(error)
 
     def _may_reap(self) -> bool:
         return time.monotonic() >= self._reap_from
@@ -68,8 +73,3 @@ class SweepService:
     def _log(self, counts: Mapping[str, int]) -> None:
         if any(counts.values()):
             log.info("swept: %s", ", ".join(f"{name} {count}" for name, count in counts.items() if count))
-
-    def _complain(self, error: Exception) -> None:
-        if time.monotonic() - self._logged_at >= 1:
-            self._logged_at = time.monotonic()
-            log.warning("the sweep failed, it is tried again: %s", error)

@@ -198,6 +198,19 @@ class Policy:
 
 
 @dataclass(frozen=True, slots=True)
+class Vitals:
+    """What a worker says of itself with each heartbeat.
+
+    `running`: its running attempts. `stuck`: those of them whose handler goes on although its lease is over or its time
+    is up.
+    """
+
+    running: int = 0
+    stuck: int = 0
+    stopping: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class WorkerInfo:
     """A worker as `howdah.workers` shows it. `name` is new for every start, so nobody inherits a dead one's leases."""
 

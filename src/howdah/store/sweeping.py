@@ -13,13 +13,13 @@ from howdah.model.job import JobState, Reaped
 from howdah.model.outcome import Actor, Event, Report
 from howdah.store.drivers import lacks_partition
 from howdah.store.operation import Operation, Procedure, Query
+from howdah.store.retention import DAY
 from howdah.store.settling import settle, without_lease
 from howdah.store.trouble import is_lost
 
 log = logging.getLogger("howdah.sweep")
 
 BATCH = 1_000
-DAY = 86_400.0
 
 
 def sweep(retention: float) -> Procedure[Mapping[str, int]]:

@@ -142,6 +142,7 @@ workers = sa.Table(
     _column("version", sa.Text),
     _column("queues", JSONB),
     _column("running", sa.Integer),
+    _column("stuck", sa.Integer),
     _column("stopping", sa.Boolean),
     _column("started_at", Moment),
     _column("heartbeat_at", Moment),

@@ -8,7 +8,7 @@ from dataclasses import asdict
 
 import msgspec
 
-from howdah.model.job import Policy, WorkerInfo
+from howdah.model.job import Policy, Vitals, WorkerInfo
 from howdah.store.operation import Operation, Query
 
 log = logging.getLogger("howdah.worker")
@@ -34,9 +34,15 @@ def register_worker(worker: WorkerInfo) -> Operation[None]:
     yield Query("workers/register", _params(worker))
 
 
-def beat(worker: WorkerInfo, running: int, stopping: bool) -> Operation[None]:
-    """A worker's heartbeat."""
-    yield Query("workers/beat", {**_params(worker), "running": running, "stopping": stopping})
+def knows_worker(worker: str) -> Operation[tuple[bool, str]]:
+    """Whether a worker has registered in this database, and the database's name."""
+    found = (yield Query("workers/knows", {"worker": worker}))[0]
+    return found["known"], found["database"]
+
+
+def beat(worker: WorkerInfo, vitals: Vitals) -> Operation[bool]:
+    """A worker's heartbeat; whether the database had forgotten the worker."""
+    return bool((yield Query("workers/beat", {**_params(worker), **asdict(vitals)}))[0]["is_new"])
 
 
 def leave(worker: WorkerInfo) -> Operation[None]:

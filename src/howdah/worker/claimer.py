@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from howdah.model.job import ClaimedJob
 from howdah.model.limits import MAX_BATCH
+from howdah.worker.health import STALLED_AFTER, Pulses
 from howdah.worker.slots import QueueSlots
 from howdah.worker.source import JobSource
 from howdah.worker.trouble import Trouble
@@ -24,6 +25,7 @@ class Claimer:
         queues: Mapping[str, QueueSlots],
         deliver: Callable[[Sequence[ClaimedJob], float], None],
         poll: float,
+        pulses: Pulses,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._source = source
@@ -31,6 +33,8 @@ class Claimer:
         self._order = list(queues)
         self._deliver = deliver
         self._poll = poll
+        self._pulses = pulses
+        self._pulse = pulses.of("claiming", STALLED_AFTER + 2 * poll)
         self._clock = clock
         self._stopping = False
         self._reason = asyncio.Event()  # to look again
@@ -49,12 +53,14 @@ class Claimer:
     async def run(self) -> None:
         """Claim until `stop`."""
         while not self._stopping:
+            self._pulse.beat()
             try:
                 await self._turn()
             except Exception as error:
                 await self._back_off(error)
             else:
                 self._trouble.over()
+        self._pulse.rest()
 
     async def run_dry(self, limit: int | None, flush: Callable[[], Awaitable[None]]) -> None:
         """Claim until nothing comes and nothing runs, or until `limit` jobs were claimed and have ended."""
@@ -106,6 +112,7 @@ class Claimer:
         limit = min(sum(quotas.values()), most)
         before = self._clock()
         jobs = await self._source.claim(quotas, limit)
+        self._pulses.answered()
         got = Counter(job.queue for job in jobs)
         for name, quota in quotas.items():
             self._queues[name].more = got[name] >= quota or len(jobs) >= limit
@@ -124,7 +131,9 @@ class Claimer:
             queue.more = True
         self._reason.clear()
         if not self._stopping:
+            self._pulse.rest()
             await self._reason.wait()
+            self._pulse.beat()
 
     async def _sleep(self) -> None:
         if self._stopping:

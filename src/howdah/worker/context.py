@@ -47,6 +47,7 @@ class Context:
         source: JobSource,
         *,
         is_async: bool,
+        headers: Mapping[str, str],
         wake_keeper: Callable[[], None],
         clock: Callable[[], float],
     ) -> None:
@@ -57,7 +58,7 @@ class Context:
         self.attempt = job.attempt
         self.token = job.lease.token
         self.lease = job.lease
-        self.headers = job.headers
+        self.headers = headers
         self._attempt = attempt
         self._source = source
         self._is_async = is_async
@@ -77,16 +78,20 @@ class Context:
     def progress(self, fraction: float | None = None, stage: str | None = None, detail: JSON = None) -> None:
         """Say how far it is, from 0 to 1. The newest value goes out with the next heartbeat, if it still runs then.
 
+        This is a sign of life too: a kind with a `stall_timeout` keeps its lease as long as it comes often enough.
         Raises ValueError for another fraction, for what PostgreSQL cannot hold, or over 16 KiB.
         """
         if fraction is not None and not (isinstance(fraction, int | float) and 0 <= fraction <= 1):
             raise InvalidOption("fraction", fraction, "must be a number from 0 to 1")
+        self._attempt.heard_at = self._clock()
         said = {"fraction": fraction, "stage": stage, "detail": detail}
         self._attempt.progress = encode({k: v for k, v in said.items() if v is not None}, limit=MAX_PROGRESS)
 
     def extend(self, seconds: Seconds) -> None:
         """Ask for a lease that ends no earlier than `seconds` from now. Raises InvalidOption."""
-        self._attempt.wanted_until = self._clock() + check_lease(seconds, "seconds")
+        seconds = check_lease(seconds, "seconds")
+        self._attempt.heard_at = now = self._clock()
+        self._attempt.wanted_until = now + seconds
         self._wake_keeper()
 
     @overload
@@ -100,13 +105,19 @@ class Context:
     @overload
     def transaction(self, source: AsyncEngine) -> AbstractAsyncContextManager[sa_asyncio.AsyncConnection]: ...
     def transaction(self, source: Any = None) -> Any:
-        """The attempt's one transaction, committed together with what the handler returns.
+        """The attempt's one transaction, at READ COMMITTED, committed together with what the handler returns.
 
-        Raises RuntimeError for a second one.
+        Its block (`with` in a sync handler, `async with` in an async one) gives a psycopg connection of the worker's;
+        of a sessionmaker a session, of an Engine a connection, of their async twins the async ones. Leaving the block
+        writes what the session holds and commits nothing; what was read there can be used until the handler returns.
+        `commit()` inside commits nothing, and `rollback()` fails the attempt.
+
+        Raises RuntimeError for a second one and for a source of the other world (sync or async); TypeError for
+        another source, or one whose driver is not psycopg; InvalidOption, when the block is entered, for a source
+        that leads to another database than the worker's.
         """
-        if source is not None:
-            raise InvalidOption("source", source, "sessions and engines come with a later release")
         if self._attempt.transaction is not None:
             raise RuntimeError("an attempt has one transaction: keep what ctx.transaction() gave")
-        self._attempt.transaction = Transaction(self._source.transaction(), is_async=self._is_async)
+        under = self._source.transaction(source, is_async=self._is_async)
+        self._attempt.transaction = Transaction(under, is_async=self._is_async)
         return self._attempt.transaction

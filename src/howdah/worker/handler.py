@@ -20,3 +20,5 @@ class Handler:
     is_async: bool
     takes_context: bool
     decode: Callable[[Mapping[str, Any], bool], dict[str, Any]]
+    timeout: float | None = None
+    stall_timeout: float | None = None

@@ -11,8 +11,10 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 
+from howdah.model.job import Vitals
 from howdah.model.lease import Answer, Busy, Extended, Extension, Lost
 from howdah.worker.attempt import Attempt
+from howdah.worker.health import Pulse, Pulses
 from howdah.worker.source import JobSource
 from howdah.worker.trouble import Trouble
 
@@ -30,26 +32,27 @@ log = logging.getLogger(__name__)
 class LeaseKeeper:
     """Holds the attempts from their claim until they are settled.
 
-    `interrupt(attempt)` is called in the keeper's threads after the attempt was asked to end.
+    `interrupt(attempt)` is called in the keeper's threads after the attempt was asked to end; `vitals()` before a beat.
     """
 
     def __init__(
         self,
         source: JobSource,
         interrupt: Callable[[Attempt], None],
-        running: Callable[[], int],
+        vitals: Callable[[], Vitals],
+        pulses: Pulses,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._source = source
         self._interrupt = interrupt
-        self._running = running
+        self._vitals = vitals
+        self._pulses = pulses
         self._clock = clock
         self._lock = threading.Lock()
         self._held: set[Attempt] = set()
         self._threads: dict[threading.Thread, threading.Event] = {}
         self._next_beat = 0.0
         self._next_look = 0.0
-        self._stopping = False
         self._told_stopping = False
         self._over = False
         self._trouble = Trouble("extending leases")
@@ -61,6 +64,11 @@ class LeaseKeeper:
         if any(attempt.job.lease_seconds < TICKS_PER_LEASE * LONGEST_TICK for attempt in attempts):
             self.wake()  # the longest tick would come too late for them
 
+    def watch(self, attempt: Attempt) -> None:
+        """Notice in time that its time is up."""
+        if attempt.timeout < LONGEST_TICK:
+            self.wake()
+
     def let_go(self, attempts: Iterable[Attempt]) -> None:
         """Keep these no longer: they are settled, or left to expire."""
         with self._lock:
@@ -68,9 +76,9 @@ class LeaseKeeper:
 
     def start(self) -> None:
         """Begin to keep."""
-        for name, step in (("howdah-fence", self.fence), ("howdah-leases", self.extend)):
-            wake = threading.Event()
-            thread = threading.Thread(target=self._repeat, args=(step, wake), name=name, daemon=True)
+        for name, step in (("fence", self.fence), ("leases", self.extend)):
+            wake, pulse = threading.Event(), self._pulses.of(name)
+            thread = threading.Thread(target=self._repeat, args=(step, wake, pulse), name=f"howdah-{name}", daemon=True)
             self._threads[thread] = wake
             thread.start()
 
@@ -79,27 +87,24 @@ class LeaseKeeper:
         for wake in self._threads.values():
             wake.set()
 
-    def stopping(self) -> None:
-        """Tell with the next beat that the worker stops; leases are kept until `stop`."""
-        self._stopping = True
-        self.wake()
-
-    def stop(self) -> None:
-        """Keep nothing any more."""
+    def stop(self, patience: float = 0.1) -> None:
+        """Keep nothing any more. Waits at most `patience` seconds for a request that is under way."""
         self._over = True
         self.wake()
         for thread in self._threads:
-            thread.join(timeout=0.1)  # one that hangs in the source is a daemon
+            thread.join(timeout=patience / 2)  # one that hangs in the source is a daemon
 
     def fence(self) -> float:
-        """End the attempts whose lease was not extended in time; gives the seconds until the next may be due."""
+        """End the attempts whose lease or time is over; gives the seconds until the next may be due."""
         now = self._clock()
         running = [attempt for attempt in self._snapshot() if not attempt.ended]
         for attempt in running:
             if attempt.fence_at <= now:
-                log.warning("job %d: its lease could not be extended in time, its result is refused", attempt.job.id)
+                log.warning("job %d: %s, its result is refused", attempt.job.id, _why_over(attempt, now))
                 self._lose(attempt)
-        soonest = min((attempt.fence_at for attempt in running if not attempt.lost), default=now + LONGEST_TICK)
+            elif attempt.times_out_at <= now and attempt.cancel != "timeout" and attempt.ask("timeout"):
+                self._interrupt(attempt)
+        soonest = min((_next_end(attempt) for attempt in running if not attempt.lost), default=now + LONGEST_TICK)
         return min(max(soonest - now, 0.001), LONGEST_TICK)
 
     def extend(self) -> float:
@@ -156,10 +161,11 @@ class LeaseKeeper:
                     self._interrupt(long[job_id])
 
     def _beat(self, now: float) -> None:
-        stopping = self._stopping
-        if now >= self._next_beat or stopping is not self._told_stopping:
-            self._source.beat(self._running(), stopping)
-            self._next_beat, self._told_stopping = now + BEAT, stopping
+        vitals = self._vitals()
+        if now >= self._next_beat or vitals.stopping is not self._told_stopping:
+            self._source.beat(vitals)
+            self._pulses.answered()
+            self._next_beat, self._told_stopping = now + BEAT, vitals.stopping
 
     def _lose(self, attempt: Attempt) -> None:
         self.let_go((attempt,))
@@ -170,7 +176,21 @@ class LeaseKeeper:
         with self._lock:
             return list(self._held)
 
-    def _repeat(self, step: Callable[[], float], wake: threading.Event) -> None:
+    def _repeat(self, step: Callable[[], float], wake: threading.Event, pulse: Pulse) -> None:
         while not self._over:
+            pulse.beat()
             wake.clear()  # before the step, so that nothing that comes during it is missed
             wake.wait(step())
+        pulse.rest()
+
+
+def _next_end(attempt: Attempt) -> float:
+    return attempt.fence_at if attempt.cancel == "timeout" else min(attempt.fence_at, attempt.times_out_at)
+
+
+def _why_over(attempt: Attempt, now: float) -> str:
+    if attempt.cancel == "timeout":
+        return "its handler goes on after its time was up, and its lease is over"
+    if attempt.is_silent(now):
+        return f"its handler has been silent for {now - attempt.heard_at:.0f} s, and its lease is over"
+    return "its lease could not be extended in time"

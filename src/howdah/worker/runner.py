@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias
 
+from howdah.events import JobBegan
 from howdah.model.errors import LeaseLost
 from howdah.model.job import ClaimedJob, JobState
 from howdah.model.outcome import Event, Report, entry
 from howdah.worker.attempt import Attempt
 from howdah.worker.context import Context
 from howdah.worker.handler import Handler
+from howdah.worker.leasekeeper import LeaseKeeper
+from howdah.worker.middleware import CallNext, Middleware, chain
+from howdah.worker.observers import Observers
 from howdah.worker.source import JobSource
 from howdah.worker.suspects import Suspects
 from howdah.worker.threads import Threads
@@ -37,6 +41,9 @@ class Committed:
 # What is left to do after an attempt: send a report, only count it, or nothing: its lease is lost or left to expire.
 Ended: TypeAlias = Report | Committed | None
 
+# What a handler returned, or what it raised.
+Returned: TypeAlias = tuple[Any, BaseException | None]
+
 
 class Runner:
     """Runs attempts, each once. `stopping`: begin nothing more."""
@@ -47,7 +54,9 @@ class Runner:
         handlers: Mapping[str, Handler],
         threads: Threads,
         suspects: Suspects,
-        wake_keeper: Callable[[], None],
+        keeper: LeaseKeeper,
+        middleware: Sequence[Middleware],
+        observers: Observers,
         clock: Callable[[], float],
     ) -> None:
         self.stopping = False
@@ -55,7 +64,9 @@ class Runner:
         self._handlers = handlers
         self._threads = threads
         self._suspects = suspects
-        self._wake_keeper = wake_keeper
+        self._keeper = keeper
+        self._middleware = middleware
+        self._observers = observers
         self._clock = clock
         self._warned: set[str] = set()
 
@@ -71,13 +82,12 @@ class Runner:
             arguments = handler.decode(job.args, job.follow_up)
         except Exception as error:
             return Report(Event.FAIL, error=entry("undecodable", error))
-        call = self._call(attempt, handler, arguments)
         if handler.is_async:
-            return await self._in_loop(attempt, call)
+            return await self._attempt(attempt, handler, arguments)
         async with self._threads.room:
             if self.stopping:
                 return GIVEN_BACK
-            return await self._in_thread(attempt, call)
+            return await self._attempt(attempt, handler, arguments)
 
     def _unknown(self, kind: str) -> Report:
         if kind not in self._warned:
@@ -87,13 +97,22 @@ class Runner:
             )
         return Report(Event.SNOOZE, delay=UNKNOWN_KIND_DELAY, excused=True)
 
-    def _call(self, attempt: Attempt, handler: Handler, arguments: dict[str, Any]) -> Callable[[], Any]:
-        if not handler.takes_context:
-            return partial(handler.function, **arguments)
-        context = Context(
-            attempt, self._source, is_async=handler.is_async, wake_keeper=self._wake_keeper, clock=self._clock
-        )
-        return partial(handler.function, context, **arguments)
+    async def _attempt(self, attempt: Attempt, handler: Handler, arguments: dict[str, Any]) -> Ended:
+        if not await self._begin(attempt):
+            return interrupted(attempt)
+        began = self._clock()
+        attempt.begin(began, timeout=handler.timeout, stall_timeout=handler.stall_timeout)
+        if handler.timeout is not None:
+            self._keeper.watch(attempt)
+        if self._observers:
+            self._observers.tell(JobBegan(attempt.job))
+        value, error = await self._called(attempt, handler, arguments)
+        attempt.ended = True
+        attempt.took = self._clock() - began
+        report, commit = verdict(attempt, value, error)
+        if attempt.transaction is None:
+            return report
+        return await self._settled(attempt, attempt.transaction, report, commit, is_async=handler.is_async)
 
     async def _begin(self, attempt: Attempt) -> bool:
         """Whether the handler may begin. After this the handler's first instruction is next."""
@@ -113,66 +132,86 @@ class Runner:
                 log.warning("job %d is not begun and left to expire, its start failed: %r", attempt.job.id, error)
         return attempt.cancel is None
 
-    async def _in_loop(self, attempt: Attempt, call: Callable[[], Any]) -> Ended:
-        if not await self._begin(attempt):
-            return interrupted(attempt)
+    async def _called(self, attempt: Attempt, handler: Handler, arguments: dict[str, Any]) -> Returned:
+        """What the handler, and the middleware around it, returned or raised."""
+        if not handler.is_async and not self._middleware:
+            call: Callable[[], Returned] = partial(_returned, self._bound(attempt, handler, arguments))
+            return await self._threads.run(call)
+
+        async def innermost(job: ClaimedJob, /) -> Any:
+            given = arguments if job is attempt.job else handler.decode(job.args, job.follow_up)
+            call = self._bound(attempt, handler, given, job)
+            return await (call() if handler.is_async else self._in_thread(attempt, call))
+
         # A task of its own, so that a cancel request ends the handler and never the settling of its transaction.
-        task = attempt.task = asyncio.create_task(_awaited(call), name=attempt.job.kind)
+        outermost = chain(self._middleware, innermost)
+        task: asyncio.Task[Returned] = asyncio.create_task(_awaited(outermost, attempt.job), name=attempt.job.kind)
+        attempt.task = task
         try:
-            value, error = await task
+            return await task
         except asyncio.CancelledError as cancelled:
             if not task.cancelled():
                 raise
-            value, error = None, cancelled  # before its first instruction
-        attempt.ended = True
-        report, commit = verdict(attempt, value, error)
-        transaction = attempt.transaction
-        if transaction is None:
-            return report
+            return None, cancelled  # before its first instruction
+
+    async def _in_thread(self, attempt: Attempt, call: Callable[[], Any]) -> Any:
+        attempt.in_thread = True
+        try:
+            value, error = await self._threads.run(partial(_returned, call))
+        finally:
+            attempt.in_thread = False
+        if error is not None:
+            raise error
+        return value
+
+    def _bound(
+        self, attempt: Attempt, handler: Handler, arguments: dict[str, Any], job: ClaimedJob | None = None
+    ) -> Callable[[], Any]:
+        if not handler.takes_context:
+            return partial(handler.function, **arguments)
+        context = Context(
+            attempt,
+            self._source,
+            is_async=handler.is_async,
+            headers=(job or attempt.job).headers,
+            wake_keeper=self._keeper.wake,
+            clock=self._clock,
+        )
+        return partial(handler.function, context, **arguments)
+
+    async def _settled(
+        self, attempt: Attempt, transaction: Transaction, report: Report | None, commit: bool, *, is_async: bool
+    ) -> Ended:
+        """The attempt's transaction, committed together with the report or rolled back."""
         if report is None or not commit:
-            await transaction.aabandon()
+            await self._abandoned(transaction, is_async)
             return report
         try:
-            return Committed(report, await transaction.asettle(attempt.job, report))
+            if is_async:
+                state = await transaction.asettle(attempt.job, report)
+            else:
+                state = await self._threads.run(partial(transaction.settle, attempt.job, report))
         except Exception as failure:
-            await transaction.aabandon()
+            await self._abandoned(transaction, is_async)
             return after_failed_settle(attempt, report, failure)
+        return Committed(report, state)
 
-    async def _in_thread(self, attempt: Attempt, call: Callable[[], Any]) -> Ended:
-        if not await self._begin(attempt):
-            return interrupted(attempt)
-        return await self._threads.run(partial(_to_the_end, attempt, call))
+    async def _abandoned(self, transaction: Transaction, is_async: bool) -> None:
+        if is_async:
+            await transaction.aabandon()
+        else:
+            await self._threads.run(transaction.abandon)
 
 
-async def _awaited(call: Callable[[], Any]) -> tuple[Any, BaseException | None]:
+async def _awaited(call: CallNext, job: ClaimedJob) -> Returned:
     try:
-        return await call(), None
+        return await call(job), None
     except BaseException as error:  # sys.exit in a handler ends its attempt, not the worker
         return None, error
 
 
-def _to_the_end(attempt: Attempt, call: Callable[[], Any]) -> Ended:
-    """The handler and its settling, both in the handler's thread: a connection never changes threads in use."""
-    value, error = None, None
+def _returned(call: Callable[[], Any]) -> Returned:
     try:
-        value = call()
-    except BaseException as raised:  # sys.exit in a handler ends its attempt, not the worker
-        error = raised
-    attempt.ended = True
-    report, commit = verdict(attempt, value, error)
-    transaction = attempt.transaction
-    if transaction is None:
-        return report
-    if report is None or not commit:
-        transaction.abandon()
-        return report
-    return _settled(attempt, transaction, report)
-
-
-def _settled(attempt: Attempt, transaction: Transaction, report: Report) -> Ended:
-    job: ClaimedJob = attempt.job
-    try:
-        return Committed(report, transaction.settle(job, report))
-    except Exception as failure:
-        transaction.abandon()
-        return after_failed_settle(attempt, report, failure)
+        return call(), None
+    except BaseException as error:  # sys.exit in a handler ends its attempt, not the worker
+        return None, error

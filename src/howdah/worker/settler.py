@@ -12,6 +12,7 @@ from typing import TypeAlias
 from howdah.model.outcome import Event, Report, entry
 from howdah.model.source_errors import BatchRefused
 from howdah.worker.attempt import Attempt
+from howdah.worker.health import Pulse
 from howdah.worker.source import JobSource, Settled
 from howdah.worker.trouble import Trouble
 
@@ -34,10 +35,12 @@ class Settler:
         self,
         source: JobSource,
         settled: Callable[[Sequence[Pending], Sequence[Settled | None]], None],
+        pulse: Pulse,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._source = source
         self._settled = settled
+        self._pulse = pulse
         self._clock = clock
         self._reports: deque[Pending] = deque()
         self._sending = 0
@@ -90,7 +93,9 @@ class Settler:
     async def run(self) -> None:
         """Send until `close`, and then what is left."""
         while self._reports or not self._closing.is_set():
+            self._pulse.rest()
             await self._some.wait()
+            self._pulse.beat()
             await _wait_at_most(self._enough, PATIENCE)
             batch = [self._reports.popleft() for _ in range(min(len(self._reports), MAX_BATCH))]
             if not self._closing.is_set():
@@ -102,12 +107,14 @@ class Settler:
             self._room.set()
             if not self._reports:
                 self._idle.set()
+        self._pulse.rest()
 
     async def _send(self, batch: list[Pending]) -> None:
         """Settle all of it, with patience; a batch that is refused is halved down to the one report at fault."""
         parts = [batch] if batch else []
         while parts:
             part = parts.pop()
+            self._pulse.beat()
             try:
                 answers = await self._source.settle([(attempt.job, report) for attempt, report in part])
             except BatchRefused as refused:

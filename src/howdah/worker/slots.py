@@ -13,6 +13,8 @@ MAX_PREFETCH = 100
 # Only jobs that would begin within this many seconds are worth keeping: longer, and an idle worker should have them.
 AHEAD = 0.1
 NEWEST_WEIGHS = 0.2
+# Who has waited this long was claimed on a wrong guess, and an idle worker may want it.
+LONGEST_WAIT = 0.3
 
 
 class QueueSlots:
@@ -65,6 +67,15 @@ class QueueSlots:
         known = math.isfinite(self._seconds)
         self._seconds = self._seconds + NEWEST_WEIGHS * (seconds - self._seconds) if known else seconds
         self._seconds = max(self._seconds, 1e-6)
+
+    def overdue(self, now: float) -> list[Attempt]:
+        """The buffered jobs that should have begun by now, taken out. Less is prefetched after such a guess."""
+        late = [attempt for attempt in self._buffer if attempt.claimed_at <= now - LONGEST_WAIT]
+        if late:
+            self._seconds = max(self._seconds, 2 * self.slots * AHEAD)
+            for attempt in late:
+                self._buffer.remove(attempt)
+        return late
 
     def drop(self, attempt: Attempt) -> bool:
         """Take a job out of the buffer; whether it was there."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, TypeAlias
 
 from howdah.model.errors import LeaseLost
-from howdah.model.job import ClaimedJob, JobState, Lease, Policy, WorkerInfo
+from howdah.model.job import ClaimedJob, JobState, Lease, Policy, Vitals, WorkerInfo
 from howdah.model.lease import Answer, CancelReason, Extension
 from howdah.model.outcome import Report
 
@@ -20,7 +20,13 @@ class AttemptTransaction(Protocol):
     """
 
     def open(self) -> Any:
-        """Begin at READ COMMITTED; gives the connection. Committing or rolling back on it is refused."""
+        """Begin at READ COMMITTED; gives the connection, or a session on it. Nothing but `settle` commits on it."""
+
+    def flush(self) -> None:
+        """The handler's block is over: write what its session still holds back, so that an error of it is raised there.
+
+        `abandon` follows every error.
+        """
 
     def settle(self, job: ClaimedJob, report: Report) -> JobState:
         """Write the report in this transaction, commit, and give the connection back.
@@ -33,6 +39,8 @@ class AttemptTransaction(Protocol):
         """Roll back, and give the connection back. Never raises, whatever came before, and may be repeated."""
 
     async def aopen(self) -> Any: ...
+
+    async def aflush(self) -> None: ...
 
     async def asettle(self, job: ClaimedJob, report: Report) -> JobState: ...
 
@@ -82,8 +90,12 @@ class JobSource(Protocol):
     def asked(self, leases: Sequence[Lease]) -> Mapping[int, CancelReason]:
         """Why the handlers of these leases are asked to end, by job id; nothing for the others. Blocks."""
 
-    def beat(self, running: int, stopping: bool) -> None:
-        """Tell that the worker is alive. Blocks."""
+    def beat(self, vitals: Vitals) -> None:
+        """Tell that the worker is alive, and how it is. Blocks."""
 
-    def transaction(self) -> AttemptTransaction:
-        """The transaction for one attempt, not begun yet."""
+    def transaction(self, on: Any = None, *, is_async: bool) -> AttemptTransaction:
+        """The transaction for one attempt, not begun yet; `on` the user's engine or sessionmaker, if there is one.
+
+        `is_async`: whether the handler is. Raises TypeError and InvalidOption for what `on` cannot be, RuntimeError
+        for an awaited one in a sync handler and the other way round.
+        """

@@ -1,13 +1,16 @@
-"""How attempts ended: counted for a drain, and logged."""
+"""How attempts ended: counted for a drain, logged, and told to observers."""
 
 from __future__ import annotations
 
 import logging
 from collections import Counter
 
+from howdah.events import JobLost, JobSettled
 from howdah.model.errors import LeaseLost
-from howdah.model.job import ClaimedJob, Drained, JobState
+from howdah.model.job import Drained, JobState
 from howdah.model.outcome import Report
+from howdah.worker.attempt import Attempt
+from howdah.worker.observers import Observers
 from howdah.worker.source import Settled
 from howdah.worker.verdict import GIVEN_BACK
 
@@ -24,14 +27,25 @@ log = logging.getLogger(__name__)
 class Tally:
     """Counts settled attempts; those that were given back unrun do not count."""
 
-    def __init__(self) -> None:
+    def __init__(self, observers: Observers) -> None:
         self._counts: Counter[str] = Counter()
+        self._observers = observers
 
-    def record(self, job: ClaimedJob, report: Report, answer: Settled) -> None:
+    def lost(self, attempt: Attempt, refusal: LeaseLost | None = None) -> None:
+        """An attempt whose report was refused, or that has none."""
+        if refusal is not None:
+            log.info("refused: %s", refusal)
+        if self._observers:
+            self._observers.tell(JobLost(attempt.job, attempt.took, refusal))
+
+    def record(self, attempt: Attempt, report: Report, answer: Settled) -> None:
         """One report and what became of it."""
         if isinstance(answer, LeaseLost):
-            log.info("refused: %s", answer)
+            self.lost(attempt, answer)
             return
+        job = attempt.job
+        if self._observers:
+            self._observers.tell(JobSettled(job, str(report.event), answer, attempt.took, report.error))
         if report is GIVEN_BACK:
             log.debug("job %d (%s) is given back", job.id, job.kind)
             return

@@ -29,7 +29,7 @@ class Transaction:
 
     def __enter__(self) -> psycopg.Connection[tuple[Any, ...]]:
         if self._is_async:
-            raise RuntimeError("this handler is async: write `async with ctx.transaction() as conn`")
+            raise RuntimeError("this handler is async: write `async with ctx.transaction(…) as …`")
         self._begin()
         try:
             return self._under.open()  # type: ignore[no-any-return]
@@ -42,10 +42,16 @@ class Transaction:
     ) -> None:
         if kind is not None:
             self.abandon()
+            return
+        try:
+            self._under.flush()
+        except BaseException:
+            self.abandon()
+            raise
 
     async def __aenter__(self) -> psycopg.AsyncConnection[tuple[Any, ...]]:
         if not self._is_async:
-            raise RuntimeError("this handler is not async: write `with ctx.transaction() as conn`")
+            raise RuntimeError("this handler is not async: write `with ctx.transaction(…) as …`")
         self._begin()
         try:
             return await self._under.aopen()  # type: ignore[no-any-return]
@@ -58,6 +64,12 @@ class Transaction:
     ) -> None:
         if kind is not None:
             await self.aabandon()
+            return
+        try:
+            await self._under.aflush()
+        except BaseException:
+            await self.aabandon()
+            raise
 
     def settle(self, job: ClaimedJob, report: Report) -> JobState:
         """Commit together with the report."""

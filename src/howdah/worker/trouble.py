@@ -4,23 +4,51 @@ from __future__ import annotations
 
 import logging
 import random
+import threading
 import time
+from collections.abc import Callable
+
+from howdah.model.errors import Unreachable
 
 FIRST_DELAY = 0.1
 LONGEST_DELAY = 5.0  # so that a worker is back within seconds of its database
-QUIET = 1.0  # seconds between two lines about the same trouble
+QUIET = 1.0  # seconds between two lines, whatever they are about
 
 log = logging.getLogger(__name__)
 
 
-class Trouble:
-    """Exponential backoff with jitter, and at most one line a second about the errors."""
+class Voice:
+    """At most one line a second, from whichever loop: an outage strikes all of them at the same moment."""
 
-    def __init__(self, doing: str) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._silent_until = float("-inf")
+        self._unsaid = 0
+
+    def say(self, doing: str, error: BaseException) -> None:
+        """Log the error, unless one was logged just now."""
+        with self._lock:
+            now = self._clock()
+            if now < self._silent_until:
+                self._unsaid += 1
+                return
+            more = f" ({self._unsaid} more errors since the last line)" if self._unsaid else ""
+            log.warning("%s failed, will try again: %s: %s%s", doing, type(error).__name__, error, more)
+            self._silent_until = now + QUIET
+            self._unsaid = 0
+
+
+VOICE = Voice()
+
+
+class Trouble:
+    """One loop's trouble: exponential backoff with jitter, said by the voice that all loops share."""
+
+    def __init__(self, doing: str, voice: Voice = VOICE) -> None:
         self._doing = doing
         self._delay = FIRST_DELAY
-        self._silent_until = 0.0
-        self._unsaid = 0
+        self._voice = voice
 
     def delay(self, error: BaseException) -> float:
         """Seconds to wait before the next try."""
@@ -29,15 +57,9 @@ class Trouble:
         return delay * random.uniform(0.5, 1.0)  # noqa: S311  jitter needs no secrecy
 
     def say(self, error: BaseException) -> None:
-        """Log the error, unless one was logged just now."""
-        now = time.monotonic()
-        if now < self._silent_until:
-            self._unsaid += 1
-            return
-        more = f" ({self._unsaid} more errors since the last line)" if self._unsaid else ""
-        log.warning("%s failed, will try again: %s: %s%s", self._doing, type(error).__name__, error, more)
-        self._silent_until = now + QUIET
-        self._unsaid = 0
+        """Log the error, unless one was logged just now, or it is an outage: the source itself says that, once."""
+        if not isinstance(error, Unreachable):
+            self._voice.say(self._doing, error)
 
     def over(self) -> None:
         """It answers again."""

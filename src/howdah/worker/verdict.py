@@ -8,7 +8,7 @@ from typing import Any
 
 from howdah.model.errors import LeaseLost
 from howdah.model.job import JobState
-from howdah.model.outcome import Complete, Event, Fail, Outcome, Report, entry, report
+from howdah.model.outcome import Complete, ErrorEntry, Event, Fail, Outcome, Report, entry, report
 from howdah.model.source_errors import TransactionFailed
 from howdah.worker.attempt import Attempt
 
@@ -23,6 +23,8 @@ def verdict(attempt: Attempt, value: Any, error: BaseException | None) -> tuple[
     """What to report of a handler that returned `value` or raised `error`, and whether in its own transaction."""
     if attempt.lost:
         return None, False
+    if attempt.cancel == "timeout":
+        return timed_out(attempt, error), False
     if error is not None:
         if isinstance(error, asyncio.CancelledError) and attempt.cancel is not None:
             return interrupted(attempt), False
@@ -48,7 +50,16 @@ def interrupted(attempt: Attempt) -> Report | None:
             return Report(Event.FAIL, error=entry("failed", f"the job was {reason} while it ran"))
         case "stopping" if not attempt.started:
             return GIVEN_BACK
+        case "timeout":
+            return timed_out(attempt, None)
     return None  # lost; or begun, and not to begin a second time: left to expire
+
+
+def timed_out(attempt: Attempt, error: BaseException | None) -> Report:
+    """What to report of a handler that ended after its time was up, whatever it says; `error` shows where it was."""
+    where = None if error is None else entry("timeout", error).traceback
+    message = f"its handler took longer than {attempt.timeout:g} s"
+    return Report(Event.FAIL, error=ErrorEntry("timeout", "TimeoutError", message, where))
 
 
 def after_failed_settle(attempt: Attempt, made: Report, failure: Exception) -> Report | None:

@@ -1,0 +1,66 @@
+"""When a Python file changes: where to look, and a thread that looks."""
+
+from __future__ import annotations
+
+import importlib.util
+import logging
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+log = logging.getLogger("howdah.dev")
+
+SETTLED_AFTER = 300  # milliseconds: editors write a file in several steps, and a checkout many files
+
+
+def folders_of(modules: Iterable[str], here: Path) -> list[Path]:
+    """The folder we stand in, and those of the modules' outermost packages elsewhere. Imports nothing of them."""
+    folders = [here]
+    for name in modules:
+        for folder in _places(name.partition(":")[0].partition(".")[0], here):
+            if folder.is_dir() and not any(folder.is_relative_to(known) for known in folders):
+                folders.append(folder)
+    return folders
+
+
+@contextmanager
+def watching(folders: Sequence[Path], changed: Callable[[], None]) -> Iterator[None]:
+    """Call `changed`, in a thread, after Python files in the folders have changed. Needs `watchfiles`."""
+    over = threading.Event()
+    thread = threading.Thread(target=_watch, args=(folders, changed, over), name="howdah-reload", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join(timeout=1.0)
+
+
+def _places(package: str, here: Path) -> list[Path]:
+    if (here / package).is_dir() or (here / f"{package}.py").exists():
+        return []  # found first, and watched already
+    try:
+        spec = importlib.util.find_spec(package)
+    except (ImportError, ValueError):
+        return []
+    if spec is None:
+        return []
+    if spec.submodule_search_locations is not None:
+        return [Path(place).resolve() for place in spec.submodule_search_locations]
+    return [Path(spec.origin).resolve().parent] if spec.has_location and spec.origin else []
+
+
+def _watch(folders: Sequence[Path], changed: Callable[[], None], over: threading.Event) -> None:
+    from watchfiles import PythonFilter, watch
+
+    logging.getLogger("watchfiles").setLevel(logging.WARNING)
+    try:
+        for changes in watch(*folders, watch_filter=PythonFilter(), debounce=SETTLED_AFTER, stop_event=over):
+            names = sorted({Path(path).name for _, path in changes})
+            log.info("%s changed", ", ".join(names[:3]) + (f" and {len(names) - 3} more" if names[3:] else ""))
+            changed()
+    except Exception:
+        if not over.is_set():
+            log.exception("changes are no longer seen; press Ctrl-C and start anew")
