@@ -37,8 +37,13 @@ class RunsAlready(HowdahError):
     def __init__(self, folder: Path, running: Kept | None) -> None:
         self.folder = folder
         self.running = running
-        known = f" with pid {running.pid}: its DSN is {running.dsn}" if running else ", and is just starting"
-        super().__init__(f"howdah dev runs in {folder.parent} already{known}")
+        advice = (
+            f" (pid {running.pid}). Use its database: export HOWDAH_DSN='{running.dsn}'; "
+            "for another worker there: howdah worker -m MODULE"
+            if running
+            else ", and is just starting: wait for it"
+        )
+        super().__init__(f"howdah dev runs in {folder.parent} already{advice}")
 
 
 @contextmanager
@@ -57,12 +62,13 @@ def kept_server(project: Path) -> Iterator[Kept]:
         _wait_for_predecessor(data)
         sockets = _new_socket_folder(folder)
         with EmbeddedServer(data, settings=_listening(sockets)) as server:
-            dsn = f"postgresql://{data_folder.SUPERUSER}@/postgres?host={quote(str(sockets))}" if sockets else server.dsn
+            dsn = (
+                f"postgresql://{data_folder.SUPERUSER}@/postgres?host={quote(str(sockets))}" if sockets else server.dsn
+            )
             kept = Kept(dsn, server.version, os.getpid())
             note.write(json.dumps(asdict(kept)))
             note.flush()
             yield kept
-        note.truncate(0)
 
 
 def _make(folder: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import logging
-import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -49,7 +48,8 @@ def _places(package: str, here: Path) -> list[Path]:
         return []
     if spec.submodule_search_locations is not None:
         return [Path(place).resolve() for place in spec.submodule_search_locations]
-    return [Path(spec.origin).resolve().parent] if spec.has_location and spec.origin else []
+    folder = Path(spec.origin).resolve().parent if spec.has_location and spec.origin else None
+    return [folder] if folder and folder.name != "site-packages" else []
 
 
 def _watch(folders: Sequence[Path], changed: Callable[[], None], over: threading.Event) -> None:
@@ -57,7 +57,13 @@ def _watch(folders: Sequence[Path], changed: Callable[[], None], over: threading
 
     logging.getLogger("watchfiles").setLevel(logging.WARNING)
     try:
-        for changes in watch(*folders, watch_filter=PythonFilter(), debounce=SETTLED_AFTER, stop_event=over):
+        for changes in watch(
+            *folders,
+            watch_filter=PythonFilter(),
+            debounce=SETTLED_AFTER,
+            stop_event=over,
+            ignore_permission_denied=True,
+        ):
             names = sorted({Path(path).name for _, path in changes})
             log.info("%s changed", ", ".join(names[:3]) + (f" and {len(names) - 3} more" if names[3:] else ""))
             changed()

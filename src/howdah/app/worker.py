@@ -119,6 +119,10 @@ class Worker:
         if self._work is not None:
             self._work.stop()
 
+    def grace_left(self) -> float:
+        """How many seconds of the grace period are left; all of it before a stop."""
+        return self._settings.grace if self._work is None else self._work.grace_left()
+
     def health(self) -> Health:
         """How it is: which of its loops make no progress, and whether it takes work. From any thread."""
         return Health("starting") if self._work is None else self._work.health()

@@ -104,6 +104,10 @@ class WorkLoop:
         """End at once: no reports, the leases expire."""
         self._ask(self._abandon)
 
+    def grace_left(self) -> float:
+        """How many seconds of the grace period are left; all of it before a stop."""
+        return self._stopping.left()
+
     def health(self) -> Health:
         """How it is; from any thread."""
         return self._pulses.look(self._phase)
@@ -270,8 +274,7 @@ class WorkLoop:
         self._threads.close()
         if self._settler.unsent:
             log.error("%d reports were not sent, their leases expire", self._settler.unsent)
-        grace_left = 0.0 if self._stopping.abandoned else self._stopping.over_at - self._clock()
-        await self._lifespan.end(max(stopping.LIFESPAN_ENDS, grace_left))
+        await self._lifespan.end(max(stopping.LIFESPAN_ENDS, self._stopping.left()))
         self._observers.tell(WorkerStopped(self._worker))
         self._phase = "stopped"
         await self._close()

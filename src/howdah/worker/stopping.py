@@ -41,6 +41,12 @@ class Stop:
         """When the grace period ends."""
         return (self._asked_at or 0.0) + self._grace
 
+    def left(self) -> float:
+        """The seconds of it that are left."""
+        if self._asked_at is None:
+            return self._grace
+        return 0.0 if self.abandoned else max(0.0, self.over_at - self._clock())
+
     def ask(self) -> None:
         """Stop; the grace period begins."""
         self._asked_at = self._clock()
