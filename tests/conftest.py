@@ -23,6 +23,12 @@ def pytest_report_header() -> str:
     return f"server: {source.description} ({source.name})"
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest first, so that the others run beside them."""
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)
+
+
 @pytest.fixture(scope="session")
 def server() -> Iterator[Server]:
     """The PostgreSQL server of this session, or of this xdist worker."""

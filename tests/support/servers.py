@@ -138,20 +138,38 @@ def _container() -> Iterator[str]:
         container.stop()
 
 
+def binaries(environ: Mapping[str, str] = os.environ) -> Binaries:
+    """The binaries for a server of a test's own, of the version that the other tests run on where that is known."""
+    if environ.get("HOWDAH_TEST_SERVER") == "embedded":
+        return _wheel()
+    try:
+        return _installed()
+    except NoServer:
+        return _wheel()
+
+
 def _system(environ: Mapping[str, str]) -> Source:
+    return _supervised("system", _installed())
+
+
+def _embedded(environ: Mapping[str, str]) -> Source:
+    return _supervised("embedded", _wheel())
+
+
+def _installed() -> Binaries:
     from howdah.embedded import Binaries
 
     newest = max(_SYSTEM.glob("[0-9]*/bin/initdb"), key=lambda initdb: int(initdb.parts[-3]), default=None)
     if newest is None:
         raise NoServer(f"no PostgreSQL in {_SYSTEM}")
-    return _supervised("system", Binaries.at(newest.parent))
+    return Binaries.at(newest.parent)
 
 
-def _embedded(environ: Mapping[str, str]) -> Source:
+def _wheel() -> Binaries:
     from howdah.embedded import Binaries, BinariesNotFound
 
     try:
-        return _supervised("embedded", Binaries.from_wheel())
+        return Binaries.from_wheel()
     except BinariesNotFound as error:
         raise NoServer(str(error)) from None
 
