@@ -1,0 +1,1 @@
+"""A shop with FastAPI and AsyncSession."""

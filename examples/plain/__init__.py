@@ -1,0 +1,1 @@
+"""A script and a handler with nothing but psycopg."""

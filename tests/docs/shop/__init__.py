@@ -1,0 +1,1 @@
+"""The shop that the pages' snippets take for granted."""
