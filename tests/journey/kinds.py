@@ -98,3 +98,13 @@ def looked_at(job_id: int, reason: str) -> str:
 @job(retry=Retry(max_attempts=1))
 def fail() -> None:
     raise ValueError("no")
+
+
+@job(retry=Retry(max_attempts=1))
+async def leave_behind(what: str) -> str:
+    """Something that goes on for a minute after its handler has ended."""
+    if what == "thread":
+        threading.Thread(target=time.sleep, args=(60,)).start()
+    else:
+        asyncio.get_running_loop().run_in_executor(None, time.sleep, 60)
+    return what

@@ -39,6 +39,7 @@ def ends(conn: psycopg.Connection) -> dict[int, float]:
     return dict(found.fetchall())
 
 
+@pytest.mark.long
 def test_leases_are_kept_during_a_stop_and_cancel_requests_still_arrive(
     journey: str, conn: psycopg.Connection, start_worker: StartWorker
 ) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import signal
+import time
 
 import psycopg
+import pytest
 
 from howdah import Client, JobState
 from tests.journey import kinds
@@ -83,3 +85,16 @@ def test_a_cancel_request_ends_an_async_handler(
         wait_until(lambda: began(conn), what="the job to begin")
         client.cancel(job.id)
         assert client.wait(job.id, 10).state is JobState.CANCELLED
+
+
+@pytest.mark.parametrize("what", ["thread", "executor"])
+def test_what_a_handler_leaves_behind_does_not_hold_up_the_exit(
+    journey: str, start_worker: StartWorker, what: str
+) -> None:
+    worker = start_worker("--grace", "0.5")
+    with Client(journey) as client:
+        assert client.wait(kinds.leave_behind.enqueue(client, what).id, 10).result == what
+    began = time.monotonic()
+    worker.signal(signal.SIGTERM)
+    assert worker.wait() == 0
+    assert time.monotonic() - began < 0.5 + 2 + 1  # the last one for a busy machine

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 
+from howdah.client.kind import AnyKind
 from howdah.maintenance.service import SweepService, SweepSettings
 from howdah.model.job import Policy, WorkerInfo
 from howdah.store import sweeping
@@ -20,10 +21,10 @@ class SweepingSource(PooledSource):
     """A source with the sweep beside it. `beat` is called with each pass."""
 
     def __init__(
-        self, dsn: str | None, settings: WorkerSettings, policies: Sequence[Policy], beat: Callable[[], None]
+        self, dsn: str | None, settings: WorkerSettings, kinds: Collection[AnyKind], beat: Callable[[], None]
     ) -> None:
-        super().__init__(dsn, slots=sum(settings.queues.values()), queues=list(settings.queues))
-        hold = min(LONGEST_HOLD, max((policy.lease for policy in policies), default=LONGEST_HOLD))
+        super().__init__(dsn, queues=list(settings.queues), **_transactions(settings, kinds))
+        hold = min(LONGEST_HOLD, max((kind.policy.lease for kind in kinds), default=LONGEST_HOLD))
         self._service = SweepService(self.connections, SweepSettings(hold=hold, retention=retention()), beat)
         self._sweeping: asyncio.Task[None] | None = None
 
@@ -44,10 +45,19 @@ class SweepingSource(PooledSource):
 class SweptSource(PooledSource):
     """A source that sweeps once, as it opens."""
 
-    def __init__(self, dsn: str | None, settings: WorkerSettings) -> None:
-        super().__init__(dsn, slots=sum(settings.queues.values()), queues=list(settings.queues))
+    def __init__(self, dsn: str | None, settings: WorkerSettings, kinds: Collection[AnyKind]) -> None:
+        super().__init__(dsn, queues=list(settings.queues), **_transactions(settings, kinds))
 
     async def open(self, worker: WorkerInfo, policies: Sequence[Policy]) -> None:
         """Register, listen, and sweep."""
         await super().open(worker, policies)
         await self.connections.run_procedure(sweeping.sweep(retention()))
+
+
+def _transactions(settings: WorkerSettings, kinds: Collection[AnyKind]) -> dict[str, int]:
+    """How many handlers may be in a transaction at once, of each sort; none where no kind is of it."""
+    slots = sum(settings.queues.values())
+    return {
+        "slots": slots if any(kind.is_async for kind in kinds) else 0,
+        "threads": min(slots, settings.thread_count) if not all(kind.is_async for kind in kinds) else 0,
+    }

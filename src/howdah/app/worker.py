@@ -88,7 +88,7 @@ class Worker:
         """Work in the running event loop, without signal handlers; cancelling it is a graceful stop."""
         pulses = Pulses()
         beat = pulses.of("sweep", LONGEST_SWEEP).beat
-        work = self._loop(SweepingSource(self._dsn, self._settings, self._policies(), beat), pulses)
+        work = self._loop(SweepingSource(self._dsn, self._settings, self._kinds.values(), beat), pulses)
         slots = ", ".join(f"{queue}:{count}" for queue, count in self._settings.queues.items())
         log.info("serving queues %s with kinds %s", slots, ", ".join(self._kinds) or "none")
         await work.run()
@@ -111,7 +111,8 @@ class Worker:
         for kind in self._kinds.values():
             if kind.policy.queue not in self._settings.queues:
                 log.warning("kind %s goes to queue %s, which is not drained here", kind.name, kind.policy.queue)
-        return await self._loop(SweptSource(self._dsn, self._settings), Pulses()).drain(limit, seconds)
+        source = SweptSource(self._dsn, self._settings, self._kinds.values())
+        return await self._loop(source, Pulses()).drain(limit, seconds)
 
     def stop(self) -> None:
         """Stop gracefully. May be called from any thread, also before the worker runs."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import signal
 import sys
+from contextlib import contextmanager
 from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
@@ -15,11 +16,15 @@ from click.core import ParameterSource
 
 from howdah.cli import options
 from howdah.cli.main import FAILED
+from howdah.model.errors import HowdahError
+from howdah.supervise import lifeline
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from howdah import Worker
 
-LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+LAST_THREADS = 0.15  # seconds beyond the grace period for what handlers have left behind
 
 
 @click.command()
@@ -49,27 +54,105 @@ LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
     help="Sync handlers at once. Default: as many as slots.",
 )
 @click.option(
+    "--processes",
+    type=click.IntRange(1, 500),
+    envvar="HOWDAH_PROCESSES",
+    metavar="N",
+    help="So many workers in processes of their own, which a supervisor restarts. Default: none, this one works.",
+)
+@click.option(
+    "--health-port",
+    type=click.IntRange(0, 65535),
+    envvar="HOWDAH_HEALTH_PORT",
+    metavar="PORT",
+    help="Answer GET /healthz and /readyz there: 200 or 503, with the reason in JSON.",
+)
+@click.option("--health-host", default="127.0.0.1", show_default=True, envvar="HOWDAH_HEALTH_HOST", metavar="ADDRESS")
+@click.option(
     "--log-level", type=click.Choice(["debug", "info", "warning", "error"]), default="info", envvar="HOWDAH_LOG_LEVEL"
 )
+@click.option(lifeline.OPTION, "descriptor", type=int, hidden=True)
+@click.option("--every-queue", is_flag=True, hidden=True)
+@click.pass_context
 def worker(
-    dsn: str | None,
-    modules: tuple[str, ...],
-    queues: tuple[str, ...],
-    grace: float,
-    poll: float,
-    threads: int | None,
+    ctx: click.Context,
+    /,
+    processes: int | None,
+    health_port: int | None,
+    health_host: str,
     log_level: str,
+    descriptor: int | None,
+    **settings: Any,
 ) -> None:
     """Run a worker until SIGTERM, which stops it gracefully; a second one abandons what runs.
 
+    With --processes a supervisor keeps N of them running, each with the slots of -q. SIGHUP replaces them one by one.
+
     \b
     howdah worker -m shop.jobs -q mail:10 -q default:5
+    howdah worker -m shop.jobs --processes 4
     howdah worker -m shop.jobs:worker      a Worker that the module has built
     """
-    logging.basicConfig(level=log_level.upper(), format=LOG_FORMAT)
-    built = _worker(dsn, modules, queues, grace=grace, poll=poll, threads=threads)
-    _ignore_late_signals()
-    built.run()
+    log_to_stderr(log_level, "" if descriptor is None else "%(process)d ")
+    health = None if health_port is None else (health_host, health_port)
+    if processes:
+        from howdah.cli import processes as supervised
+
+        ctx.exit(supervised.run(ctx, processes))
+    elif descriptor is not None:
+        _run_supervised(lifeline.Lifeline(descriptor), health, settings)
+    else:
+        _run(_worker(**settings), health)
+
+
+def _run(built: Worker, health: tuple[str, int] | None) -> None:
+    from howdah.app.process import leave_within
+
+    with _heeding_signals(built), _answering(built, health):
+        built.run()
+    leave_within(built.grace_left() + LAST_THREADS)
+
+
+@contextmanager
+def _answering(built: Worker, health: tuple[str, int] | None) -> Iterator[None]:
+    """Say over HTTP how it is, if that is wanted."""
+    if health is None:
+        yield
+        return
+
+    from howdah.app.health import answer
+    from howdah.supervise.endpoint import Endpoint
+
+    host, port = health
+    try:
+        endpoint = Endpoint(lambda path: answer(path, built.health()), host=host, port=port)
+    except OSError as error:
+        raise click.ClickException(f"--health-port {port}: {error}") from None
+    with endpoint:
+        yield
+
+
+def _run_supervised(line: lifeline.Lifeline, health: tuple[str, int] | None, settings: dict[str, Any]) -> None:
+    """Run it as one of a supervisor's, who is told whether it can run at all."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C during the imports is no traceback
+    try:
+        built = _worker(**settings)
+    except BaseException:
+        line.refused()
+        raise
+    line.loaded(built.grace_left())
+    try:
+        _run(built, health)
+    except Exception as error:
+        # These come at the start alone: later the database may come and go.
+        if isinstance(error, HowdahError) or hasattr(error, "sqlstate"):
+            line.refused()
+        raise
+
+
+def log_to_stderr(level: str, process: str = "") -> None:
+    """Log as the worker does."""
+    logging.basicConfig(level=level.upper(), format=f"%(asctime)s {process}%(levelname)s %(name)s: %(message)s")
 
 
 @click.command()
@@ -98,22 +181,30 @@ def drain(
     """
     from howdah.cli import show
 
-    logging.basicConfig(level=logging.WARNING, format=LOG_FORMAT)
+    log_to_stderr("warning")
     built = _worker(dsn, modules, queues)
-    _ignore_late_signals()
-    drained = built.drain(limit=limit, timeout=timeout)
+    with _heeding_signals(built):
+        drained = built.drain(limit=limit, timeout=timeout)
     show.record(asdict(drained), output)
     if strict and drained.discarded:
         ctx.exit(FAILED)
 
 
-def _ignore_late_signals() -> None:
-    """One that comes after the worker has ended must not turn its exit status into a failure."""
+@contextmanager
+def _heeding_signals(built: Worker) -> Iterator[None]:
+    """One that comes before the worker has its own handlers stops it; one after its end must not be a failure."""
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, signal.SIG_IGN)
+        signal.signal(number, lambda *_: built.stop())
+    try:
+        yield
+    finally:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, signal.SIG_IGN)
 
 
-def _worker(dsn: str | None, modules: tuple[str, ...], queues: tuple[str, ...], **settings: Any) -> Worker:
+def _worker(
+    dsn: str | None, modules: tuple[str, ...], queues: tuple[str, ...], every_queue: bool = False, **settings: Any
+) -> Worker:
     from howdah import Worker
     from howdah.client.discovery import handlers_of
 
@@ -124,7 +215,10 @@ def _worker(dsn: str | None, modules: tuple[str, ...], queues: tuple[str, ...], 
     built = [found for found in loaded if isinstance(found, Worker)]
     if not built:
         try:
-            return Worker(dsn, loaded, queues=options.parse_queues(queues), **settings)
+            slots = options.parse_queues(queues)
+            if every_queue and slots is None:
+                slots = {"default": 10} | {kind.policy.queue: 10 for kind in handlers_of(loaded).values()}
+            return Worker(dsn, loaded, queues=slots, **settings)
         except (TypeError, ValueError) as error:
             raise click.UsageError(str(error)) from error
     given = click.get_current_context().get_parameter_source

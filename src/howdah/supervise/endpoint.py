@@ -1,0 +1,79 @@
+"""An HTTP endpoint for probes, in threads of its own."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+from collections.abc import Callable, Mapping
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Self, TypeAlias
+
+SLOWEST_CLIENT = 5.0  # seconds
+
+# The status and the body for a path; None: there is no such path.
+Answers: TypeAlias = Callable[[str], tuple[int, Mapping[str, Any]] | None]
+
+
+class Endpoint:
+    """Answers GET and HEAD in JSON from its creation until `close`. Raises OSError where it cannot listen.
+
+    `port` 0 chooses one; the attribute `port` says which.
+    """
+
+    def __init__(self, answers: Answers, *, host: str = "127.0.0.1", port: int = 0) -> None:
+        self._server = _Server((host, port), _requests(answers))
+        self.port: int = self._server.server_address[1]
+        threading.Thread(target=self._server.serve_forever, name="howdah-endpoint", daemon=True).start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Listen no more."""
+        self._server.shutdown()
+        self._server.server_close()
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self, address: tuple[str, int], requests: type[BaseHTTPRequestHandler]) -> None:
+        self.address_family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
+        super().__init__(address, requests)
+
+    def server_bind(self) -> None:
+        # That of http.server looks our own name up, which may take seconds where there is no name server.
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self.socket.bind(self.server_address)
+        self.server_address = self.socket.getsockname()
+
+
+def _requests(answers: Answers) -> type[BaseHTTPRequestHandler]:
+    class Requests(BaseHTTPRequestHandler):
+        timeout = SLOWEST_CLIENT
+        server_version = "howdah"
+        sys_version = ""
+
+        def do_GET(self) -> None:
+            found = answers(self.path.partition("?")[0])
+            status, body = found or (HTTPStatus.NOT_FOUND, {"status": "not found"})
+            data = json.dumps(body).encode() + b"\n"
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(data)))
+            self.send_header("Cache-Control", "no-store")
+            self.end_headers()
+            if self.command != "HEAD":
+                self.wfile.write(data)
+
+        do_HEAD = do_GET  # noqa: N815
+
+        def log_message(self, *_: object) -> None:
+            """A probe every second is no news."""
+
+    return Requests
