@@ -38,12 +38,14 @@ class SweepService:
         self._runs = runs
         self._beat = beat
         self._settings = settings
+        self._answered_at = float("-inf")
         self._reap_from = float("-inf")
         self._prune_at = float("-inf")
         self._trouble = Trouble("sweeping")
 
     async def run(self) -> None:
         """A pass per interval, with jitter so that workers do not march in step."""
+        self._answered_at = time.monotonic()  # the worker has just registered
         while True:
             self._beat()
             await self.run_once()
@@ -60,9 +62,12 @@ class SweepService:
                 self._prune_at = time.monotonic() + settings.pruning
                 if await self._runs.run(sweeping.take_turn("history", settings.pruning * 0.8)):
                     self._log(await self._runs.run_procedure(sweeping.sweep_history(settings.retention)))
+            self._answered_at = time.monotonic()
         except Unreachable as error:
-            # An outage expires every lease at once: their holders get one lease's time to come back.
-            self._reap_from = time.monotonic() + settings.hold
+            # An outage expires many leases at once: their holders get one lease's time to come back. A lease has two
+            # thirds of its length left at least, so that only those shorter than 1.5 times the outage can have expired.
+            away = time.monotonic() - self._answered_at
+            self._reap_from = time.monotonic() + min(settings.hold, 1.5 * away)
             self._trouble.say(error)
         except Exception as error:  # a sweep is repeated; nothing of it may end the worker
             self._trouble.say(error)

@@ -5,28 +5,20 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 import psycopg
-from psycopg.rows import TupleRow
-from psycopg.types.json import set_json_loads
 from psycopg_pool import AsyncConnectionPool
 
 from howdah.store import dsn
-from howdah.store.connections import (
-    POOL_SIZE,
-    READ_COMMITTED,
-    RECONNECT,
-    WAIT,
-    check_schema,
-    is_sqlalchemy,
-    names_level,
-    readable,
-    speaking_psycopg,
-)
+from howdah.store.connections import POOL_SIZE, check_schema, is_sqlalchemy, speaking_psycopg, watching
+from howdah.store.contact import Contact
 from howdah.store.drivers import AsyncExecute, making_days_async, on_async_psycopg, run_async, run_procedure_async
 from howdah.store.operation import Operation, Procedure, Query, Rows, Selection
-from howdah.store.trouble import own_errors
+from howdah.store.own_connection import READ_COMMITTED, connect_async
+from howdah.store.pool import AsyncPool
+from howdah.store.trouble import is_read_only, own_errors
 
 if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncEngine
@@ -35,22 +27,23 @@ T = TypeVar("T")
 AsyncSource: TypeAlias = "str | AsyncConnectionPool[Any] | AsyncEngine | None"
 
 
-class OwnAsyncConnection(psycopg.AsyncConnection[TupleRow]):
-    """A connection of our own pool. `names_level`: the role's default is another level than READ COMMITTED."""
-
-    names_level: bool = False
-
-
 class AsyncConnections:
     """Runs operations, each on a connection of its own. Opens at the first use, and belongs to that event loop."""
 
-    def __init__(self, source: AsyncSource, *, size: int = POOL_SIZE) -> None:
+    def __init__(
+        self,
+        source: AsyncSource,
+        *,
+        size: int = POOL_SIZE,
+        contact: Contact | None = None,
+        patience: float | None = None,
+    ) -> None:
         self._conninfo = dsn.resolve(source) if source is None or isinstance(source, str) else None
-        self._pool: AsyncConnectionPool[Any] | None = source if isinstance(source, AsyncConnectionPool) else None
+        self._theirs: AsyncConnectionPool[Any] | None = source if isinstance(source, AsyncConnectionPool) else None
         self._engine: AsyncEngine | None = (
             cast("AsyncEngine", source) if is_sqlalchemy(source, "ext.asyncio.engine.AsyncEngine") else None
         )
-        if self._conninfo is None and self._pool is None and self._engine is None:
+        if self._conninfo is None and self._theirs is None and self._engine is None:
             raise TypeError(
                 f"{type(source).__name__} is no source of connections here: give a DSN, a "
                 "psycopg_pool.AsyncConnectionPool or a SQLAlchemy AsyncEngine; Client takes their blocking twins"
@@ -58,13 +51,15 @@ class AsyncConnections:
         if self._engine is not None:
             speaking_psycopg(self._engine)
         self._size = size
+        self._contact = contact
+        self._patience = patience
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._opening = asyncio.Lock()
+        self._ours: AsyncPool | None = None
         self._checked = False
 
     async def run(self, operation: Operation[T]) -> T:
         """Run an operation whose every statement may be committed by itself."""
-        with own_errors():
+        with own_errors(), watching(self._contact):
             async with self.borrow() as connection:
                 execute = on_async_psycopg(connection)
                 if getattr(connection, "names_level", True):
@@ -73,7 +68,7 @@ class AsyncConnections:
 
     async def transact(self, operation: Operation[T]) -> T:
         """Run an operation in one transaction at READ COMMITTED."""
-        with own_errors():
+        with own_errors(), watching(self._contact):
             async with self.borrow() as connection, read_committed(connection):
                 return await run_async(on_async_psycopg(connection), operation)
 
@@ -94,44 +89,29 @@ class AsyncConnections:
                 assert isinstance(raw, psycopg.AsyncConnection)
                 await self._check(raw, check)
                 yield raw
-        else:
-            pool = self._pool if self._conninfo is None else await self._own_pool(self._conninfo, check)
-            assert pool is not None
-            async with pool.connection() as connection:
-                try:
-                    await self._check(connection, check)
-                    yield connection
-                except psycopg.errors.ReadOnlySqlTransaction:
+            return
+        lent = self._theirs.connection() if self._theirs is not None else self._own_pool().connection()
+        async with lent as connection:
+            try:
+                await self._check(connection, check)
+                yield connection
+            except psycopg.Error as error:
+                if is_read_only(error):
                     await connection.close()  # a node that was demoted: another connection may find the primary
-                    raise
+                raise
 
     async def close(self) -> None:
         """Close what we opened; a pool or engine of the user's stays open."""
-        if self._conninfo is not None and self._pool is not None:
-            await self._pool.close()
-            self._pool = None
+        pool, self._ours = self._ours, None
+        if pool is not None:
+            pool.close()
 
-    async def _own_pool(self, conninfo: str, check: bool) -> AsyncConnectionPool[Any]:
-        async with self._opening:
-            if self._pool is None or (check and not self._checked):
-                # One plain connection first: it says at once why it cannot be had, where a pool would wait and retry.
-                async with await psycopg.AsyncConnection.connect(conninfo, autocommit=True) as probe:
-                    await self._check(probe, check)
-            if self._pool is None:
-                self._pool = AsyncConnectionPool(
-                    conninfo,
-                    connection_class=OwnAsyncConnection,
-                    kwargs={"autocommit": True},
-                    configure=_configure,
-                    min_size=0,
-                    max_size=self._size,
-                    timeout=WAIT,
-                    reconnect_timeout=RECONNECT,
-                    name="howdah",
-                    open=False,
-                )
-                await self._pool.open()
-            return self._pool
+    def _own_pool(self) -> AsyncPool:
+        if self._ours is None:
+            assert self._conninfo is not None
+            make = partial(connect_async, self._conninfo, contact=self._contact, patience=self._patience)
+            self._ours = AsyncPool(make, self._size)
+        return self._ours
 
     async def _check(self, connection: psycopg.AsyncConnection[Any], check: bool) -> None:
         if check and not self._checked:
@@ -162,9 +142,3 @@ def _naming_the_level(connection: psycopg.AsyncConnection[Any]) -> AsyncExecute:
             return await once(query)
 
     return execute
-
-
-async def _configure(connection: OwnAsyncConnection) -> None:
-    set_json_loads(readable, connection)
-    await connection.set_isolation_level(READ_COMMITTED)
-    connection.names_level = await run_async(on_async_psycopg(connection), names_level())

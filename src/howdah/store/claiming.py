@@ -18,14 +18,20 @@ LOWEST_PRIORITY, HIGHEST_PRIORITY = -32_768, 32_767
 
 
 def claim(
-    quotas: Mapping[str, int], limit: int, *, worker: str, lease: float | None = None
+    quotas: Mapping[str, int],
+    limit: int,
+    *,
+    worker: str,
+    lease: float | None = None,
+    claimed: list[ClaimedJob] | None = None,
 ) -> Operation[list[ClaimedJob]]:
     """Claim at most `limit` jobs: queues in the order given, of each at most its quota.
 
     `lease` in seconds replaces the kind's. Jobs that are met and must not run (outdated, too late) do not count: it
-    goes on behind them until something is claimed or nothing is left.
+    goes on behind them until something is claimed or nothing is left. `claimed` gets the jobs with each statement, for
+    a caller whose statements are committed one by one.
     """
-    left, claimed = dict(quotas), list[ClaimedJob]()
+    left, claimed = dict(quotas), [] if claimed is None else claimed
     while True:
         found = yield from _claim_once(left, limit - len(claimed), worker, lease)
         batch = [rows.claimed_job(row) for row in sorted(found, key=lambda row: row["n"] or 0) if row["id"] is not None]

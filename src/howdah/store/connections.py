@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 import psycopg
-from psycopg.rows import TupleRow
-from psycopg.types.json import set_json_loads
 from psycopg_pool import ConnectionPool
 
-from howdah.migrations.steps import SCHEMA_VERSION
+from howdah.migrations.steps import SCHEMA_VERSION, suits
 from howdah.model.errors import SchemaMismatch
 from howdah.store import dsn
+from howdah.store.contact import Contact
 from howdah.store.drivers import Execute, making_days, on_psycopg, run, run_procedure
 from howdah.store.operation import Operation, Procedure, Query, Rows, Selection
-from howdah.store.trouble import own_errors
+from howdah.store.own_connection import READ_COMMITTED, connect
+from howdah.store.pool import Pool
+from howdah.store.trouble import is_read_only, own_errors
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
@@ -27,25 +28,22 @@ T = TypeVar("T")
 Source: TypeAlias = "str | ConnectionPool[Any] | Engine | None"
 
 POOL_SIZE = 10
-WAIT = 10.0
-RECONNECT = 2.0  # seconds after which the pool starts its own backoff anew, which would grow to minutes
-READ_COMMITTED = psycopg.IsolationLevel.READ_COMMITTED
-
-
-class OwnConnection(psycopg.Connection[TupleRow]):
-    """A connection of our own pool. `names_level`: the role's default is another level than READ COMMITTED."""
-
-    names_level: bool = False
 
 
 class Connections:
-    """Runs operations, each on a connection of its own. Opens at the first use; safe to share between threads."""
+    """Runs operations, each on a connection of its own. Opens at the first use; safe to share between threads.
 
-    def __init__(self, source: Source, *, size: int = POOL_SIZE) -> None:
+    Of a DSN: at most `size` connections; `contact` hears of their troubles, and `patience` is the seconds of silence
+    after which one of them is given up (None: no end).
+    """
+
+    def __init__(
+        self, source: Source, *, size: int = POOL_SIZE, contact: Contact | None = None, patience: float | None = None
+    ) -> None:
         self._conninfo = dsn.resolve(source) if source is None or isinstance(source, str) else None
-        self._pool: ConnectionPool[Any] | None = source if isinstance(source, ConnectionPool) else None
+        self._theirs: ConnectionPool[Any] | None = source if isinstance(source, ConnectionPool) else None
         self._engine: Engine | None = cast("Engine", source) if is_sqlalchemy(source, "engine.base.Engine") else None
-        if self._conninfo is None and self._pool is None and self._engine is None:
+        if self._conninfo is None and self._theirs is None and self._engine is None:
             raise TypeError(
                 f"{type(source).__name__} is no source of connections here: give a DSN, a "
                 "psycopg_pool.ConnectionPool or a SQLAlchemy Engine; AsyncClient takes their async twins"
@@ -53,12 +51,15 @@ class Connections:
         if self._engine is not None:
             speaking_psycopg(self._engine)
         self._size = size
+        self._contact = contact
+        self._patience = patience
         self._lock = threading.Lock()
+        self._ours: Pool | None = None
         self._checked = False
 
     def run(self, operation: Operation[T]) -> T:
         """Run an operation whose every statement may be committed by itself."""
-        with own_errors(), self.borrow() as connection:
+        with own_errors(), watching(self._contact), self.borrow() as connection:
             execute = on_psycopg(connection)
             if getattr(connection, "names_level", True):
                 execute = _naming_the_level(connection)
@@ -66,7 +67,7 @@ class Connections:
 
     def transact(self, operation: Operation[T]) -> T:
         """Run an operation in one transaction at READ COMMITTED."""
-        with own_errors(), self.borrow() as connection, read_committed(connection):
+        with own_errors(), watching(self._contact), self.borrow() as connection, read_committed(connection):
             return run(on_psycopg(connection), operation)
 
     def run_procedure(self, procedure: Procedure[T]) -> T:
@@ -87,43 +88,34 @@ class Connections:
                 assert isinstance(raw, psycopg.Connection)
                 self._check(raw, check)
                 yield raw
-        else:
-            pool = self._pool if self._conninfo is None else self._own_pool(self._conninfo, check)
-            assert pool is not None
-            with pool.connection() as connection:
-                try:
-                    self._check(connection, check)
-                    yield connection
-                except psycopg.errors.ReadOnlySqlTransaction:
+            return
+        with self._theirs.connection() if self._theirs is not None else self._own_pool().connection() as connection:
+            try:
+                self._check(connection, check)
+                yield connection
+            except psycopg.Error as error:
+                if is_read_only(error):
                     connection.close()  # a node that was demoted: another connection may find the primary
-                    raise
+                raise
+
+    def shrink(self) -> None:
+        """Close those of ours that have been idle for long."""
+        if self._ours is not None:
+            self._ours.shrink()
 
     def close(self) -> None:
         """Close what we opened; a pool or engine of the user's stays open."""
-        if self._conninfo is not None and self._pool is not None:
-            self._pool.close()
-            self._pool = None
+        pool, self._ours = self._ours, None
+        if pool is not None:
+            pool.close()
 
-    def _own_pool(self, conninfo: str, check: bool) -> ConnectionPool[Any]:
+    def _own_pool(self) -> Pool:
         with self._lock:
-            if self._pool is None or (check and not self._checked):
-                # One plain connection first: it says at once why it cannot be had, where a pool would wait and retry.
-                with psycopg.connect(conninfo, autocommit=True) as probe:
-                    self._check(probe, check)
-            if self._pool is None:
-                self._pool = ConnectionPool(
-                    conninfo,
-                    connection_class=OwnConnection,
-                    kwargs={"autocommit": True},
-                    configure=_configure,
-                    min_size=0,
-                    max_size=self._size,
-                    timeout=WAIT,
-                    reconnect_timeout=RECONNECT,
-                    name="howdah",
-                    open=True,
-                )
-            return self._pool
+            if self._ours is None:
+                assert self._conninfo is not None
+                make = partial(connect, self._conninfo, contact=self._contact, patience=self._patience)
+                self._ours = Pool(make, self._size)
+            return self._ours
 
     def _check(self, connection: psycopg.Connection[Any], check: bool) -> None:
         if check and not self._checked:
@@ -133,16 +125,15 @@ class Connections:
 
 
 def check_schema() -> Operation[None]:
-    """Raise SchemaMismatch unless the schema is the one this release needs."""
+    """Raise SchemaMismatch unless the schema is one that this release works on."""
     found = (yield Query("schema/version"))[0]["version"]
-    if found != SCHEMA_VERSION:
+    if not suits(found or 0):
         raise SchemaMismatch(found, SCHEMA_VERSION)
 
 
-def names_level() -> Operation[bool]:
-    """Whether a statement of its own would run at another level than READ COMMITTED."""
-    found = yield Query("schema/isolation")
-    return bool(found[0]["level"] != "read committed")
+def watching(contact: Contact | None) -> AbstractContextManager[None]:
+    """Lets the contact hear of a connection that is lost."""
+    return contact.watching() if contact else nullcontext()
 
 
 @contextmanager
@@ -167,20 +158,6 @@ def _naming_the_level(connection: psycopg.Connection[Any]) -> Execute:
             return once(query)
 
     return execute
-
-
-def readable(data: str | bytes) -> Any:
-    """The value of a JSON text; of one that Python cannot read, a text that says so: it must not cost its batch."""
-    try:
-        return json.loads(data)
-    except (ValueError, RecursionError) as error:
-        return f"(cannot be read: {error})"
-
-
-def _configure(connection: OwnConnection) -> None:
-    set_json_loads(readable, connection)
-    connection.isolation_level = READ_COMMITTED
-    connection.names_level = run(on_psycopg(connection), names_level())
 
 
 def is_sqlalchemy(value: object, name: str) -> bool:

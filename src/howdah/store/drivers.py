@@ -74,10 +74,14 @@ async def run_procedure_async(transact: Callable[[Operation[Any]], Awaitable[Any
 
 
 def on_psycopg(connection: psycopg.Connection[Any]) -> Execute:
-    """Executes on a psycopg connection, whatever its own row and cursor factories are."""
+    """Executes on a psycopg connection, whatever its own row and cursor factories are, and its DateStyle.
+
+    Results come in binary: psycopg reads moments as text in the style ISO only, and the style may be the role's.
+    """
 
     def execute(query: Query | Selection) -> Rows:
         with psycopg.Cursor(connection, row_factory=dict_row) as cursor:
+            cursor.format = psycopg.pq.Format.BINARY
             if query.copy is None:
                 with confirming(connection, query.confirmed):
                     cursor.execute(query.text.encode(), query.params)
@@ -155,6 +159,7 @@ def on_async_psycopg(connection: psycopg.AsyncConnection[Any]) -> AsyncExecute:
 
     async def execute(query: Query | Selection) -> Rows:
         async with psycopg.AsyncCursor(connection, row_factory=dict_row) as cursor:
+            cursor.format = psycopg.pq.Format.BINARY
             if query.copy is None:
                 with confirming(connection, query.confirmed):
                     await cursor.execute(query.text.encode(), query.params)

@@ -19,7 +19,10 @@ _URL = re.compile(r"([a-z][a-z0-9+.-]*)://", re.IGNORECASE)
 
 
 def resolve(dsn: str | None) -> str:
-    """The conninfo of a DSN, or of HOWDAH_DSN for None. Raises InvalidOption, which never shows a password."""
+    """The conninfo of a DSN, or of HOWDAH_DSN for None. Of several hosts, that is the one that takes writes.
+
+    Raises InvalidOption, which never shows a password.
+    """
     dsn = dsn or os.environ.get("HOWDAH_DSN")
     if not dsn:
         raise InvalidOption("dsn", None, "say where PostgreSQL is: a DSN, or the environment variable HOWDAH_DSN")
@@ -39,9 +42,35 @@ def resolve(dsn: str | None) -> str:
     given.setdefault("connect_timeout", CONNECT_TIMEOUT)
     given.setdefault("application_name", "howdah")
     given.setdefault("client_encoding", "UTF8")  # whatever the role's is: with SQL_ASCII the driver gives bytes
+    if "," in str(given.get("host") or given.get("hostaddr") or ""):
+        given.setdefault("target_session_attrs", "read-write")
     for name, value in LIVENESS.items():
         given.setdefault(name, value)
     return make_conninfo("", **given)
+
+
+def for_working(dsn: str | None) -> str:
+    """As `resolve`, for a worker, which is of no use on a standby: connecting to one fails, instead of each write."""
+    given = conninfo_to_dict(resolve(dsn))
+    given.setdefault("target_session_attrs", "read-write")
+    return make_conninfo("", **given)
+
+
+def for_listening(conninfo: str) -> str:
+    """The conninfo to listen on: HOWDAH_LISTEN_DSN's, where `conninfo` leads through a pooler, else the same."""
+    dsn = os.environ.get("HOWDAH_LISTEN_DSN")
+    return for_working(dsn) if dsn else conninfo
+
+
+def may_prepare(*, pooled: bool) -> bool:
+    """Whether our connections prepare statements: HOWDAH_PREPARED says `on` or `off`, else not through a pooler.
+
+    A pooler in transaction mode gives each transaction another backend, which knows no statement of the last one.
+    """
+    said = os.environ.get("HOWDAH_PREPARED", "")
+    if said not in ("", "on", "off"):
+        raise InvalidOption("HOWDAH_PREPARED", said, "is on or off; without it Howdah finds out by itself")
+    return said == "on" or (said == "" and not pooled)
 
 
 def _without_values(message: str) -> str:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import psycopg
 
-from howdah.store.connections import READ_COMMITTED, names_level, read_committed
+from howdah.store.connections import read_committed, watching
+from howdah.store.contact import Contact
 from howdah.store.drivers import on_psycopg, run
 from howdah.store.operation import Operation
+from howdah.store.own_connection import PATIENCE, OwnConnection, connect
 from howdah.store.trouble import is_lost, own_errors
 
 T = TypeVar("T")
@@ -18,17 +20,18 @@ T = TypeVar("T")
 class KeeperConnection:
     """Runs operations one after the other. A pool would wait for a connection while leases run out."""
 
-    def __init__(self, conninfo: str) -> None:
+    def __init__(self, conninfo: str, *, contact: Contact | None = None, patience: float = PATIENCE) -> None:
         self._conninfo = conninfo
-        self._connection: psycopg.Connection[Any] | None = None
-        self._names_level = False
+        self._contact = contact
+        self._patience = patience
+        self._connection: OwnConnection | None = None
 
     def run(self, operation: Operation[T]) -> T:
         """Run an operation. Raises Unreachable; the next call opens the connection anew."""
-        with own_errors():
+        with own_errors(), watching(self._contact):
             try:
                 connection = self._open()
-                if not self._names_level:
+                if not connection.names_level:
                     return run(on_psycopg(connection), operation)
                 with read_committed(connection):
                     return run(on_psycopg(connection), operation)
@@ -44,9 +47,7 @@ class KeeperConnection:
             with suppress(psycopg.Error):
                 connection.close()
 
-    def _open(self) -> psycopg.Connection[Any]:
+    def _open(self) -> OwnConnection:
         if self._connection is None or self._connection.closed:
-            self._connection = psycopg.connect(self._conninfo, autocommit=True)
-            self._connection.isolation_level = READ_COMMITTED
-            self._names_level = run(on_psycopg(self._connection), names_level())
+            self._connection = connect(self._conninfo, contact=self._contact, patience=self._patience)
         return self._connection

@@ -6,11 +6,12 @@ import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import psycopg
 
-from howdah.model.job import ClaimedJob, Lease, Policy, WorkerInfo
+from howdah.model.errors import InvalidOption
+from howdah.model.job import ClaimedJob, Lease, Policy, Vitals, WorkerInfo
 from howdah.model.lease import Answer, CancelReason, Extension
 from howdah.model.outcome import Report
 from howdah.model.source_errors import BatchRefused
@@ -19,13 +20,18 @@ from howdah.store.async_connections import AsyncConnections
 from howdah.store.attempt_transaction import PsycopgTransaction
 from howdah.store.bell import Bell
 from howdah.store.connections import Connections
+from howdah.store.contact import Contact
 from howdah.store.drivers import on_psycopg, run
-from howdah.store.dsn import resolve
+from howdah.store.dsn import for_listening, for_working
 from howdah.store.fixed import FixedRuns, FixedTransaction
 from howdah.store.keeper_connection import KeeperConnection
 from howdah.store.operation import Operation, Procedure
+from howdah.store.own_connection import PATIENCE
 from howdah.store.settling import Settled
 from howdah.store.trouble import is_transient
+
+if TYPE_CHECKING:
+    from howdah.store.sqlalchemy_transaction import SqlalchemyTransaction
 
 T = TypeVar("T")
 
@@ -33,6 +39,10 @@ log = logging.getLogger("howdah.worker")
 
 # Claims, settling, the sweep and a start step: what runs beside each other apart from the handlers' transactions.
 OWN_CONNECTIONS = 4
+# One for the lease keeper, one to listen.
+HELD_CONNECTIONS = 2
+
+_TIMED_OUT = (psycopg.errors.QueryCanceled, psycopg.errors.LockNotAvailable)
 
 
 class Runs(Protocol):
@@ -49,13 +59,14 @@ class Source:
     def __init__(self, runs: Runs) -> None:
         self._runs = runs
         self._worker: WorkerInfo | None = None
+        self._policies: Sequence[Policy] = ()
 
     async def open(self, worker: WorkerInfo, policies: Sequence[Policy]) -> None:
         """Register the worker and its kinds' policies."""
         await self._runs.run(sweeping.ensure_partitions())
         await self._runs.run(workers.register_kinds(policies, worker.name))
         await self._runs.run(workers.register_worker(worker))
-        self._worker = worker
+        self._worker, self._policies = worker, policies
 
     async def claim(self, quotas: Mapping[str, int], limit: int) -> list[ClaimedJob]:
         """Claim jobs; queues in the order given, of each at most its quota."""
@@ -72,7 +83,9 @@ class Source:
         try:
             return await self._runs.run(operation)
         except psycopg.Error as error:
-            if is_transient(error):
+            # What the role's timeouts end may go through in parts, without the row that somebody holds.
+            in_parts = isinstance(error, _TIMED_OUT) and len(reports) > 1
+            if is_transient(error) and not in_parts:
                 raise
             raise BatchRefused(error) from error
 
@@ -85,20 +98,29 @@ class Source:
 
 class PooledSource(Source):
     """On pools: an async one for claims and settling, a blocking one for the transactions of sync handlers, and a
-    connection each for the lease keeper and the listener."""
+    connection each for the lease keeper and the listener.
+
+    `slots`: how many async handlers run at once, `threads`: how many sync ones, by default as many; 0 where there are
+    none. It opens at most `budget` connections: four of its own, the lease keeper's, the listener's, and one for each
+    handler in `ctx.transaction()`; those that have been idle for ten seconds are closed.
+    """
 
     keeps_leases = True
 
-    def __init__(self, dsn: str | None, *, slots: int, queues: Sequence[str]) -> None:
-        conninfo = resolve(dsn)
-        self.connections = AsyncConnections(conninfo, size=OWN_CONNECTIONS + slots)
+    def __init__(self, dsn: str | None, *, slots: int, queues: Sequence[str], threads: int | None = None) -> None:
+        conninfo = for_working(dsn)
+        threads = slots if threads is None else threads
+        contact = Contact()
+        self.budget = OWN_CONNECTIONS + HELD_CONNECTIONS + slots + threads
+        self.connections = AsyncConnections(conninfo, size=OWN_CONNECTIONS + slots, contact=contact, patience=PATIENCE)
         super().__init__(self.connections)
-        self._blocking = Connections(conninfo, size=slots)
-        self._keeper = KeeperConnection(conninfo)
-        self._bell = Bell(conninfo, self.connections, queues)
+        self._blocking = Connections(conninfo, size=threads, contact=contact, patience=PATIENCE)
+        self._keeper = KeeperConnection(conninfo, contact=contact, patience=PATIENCE)
+        self._bell = Bell(for_listening(conninfo), self.connections, queues, contact=contact)
 
     async def open(self, worker: WorkerInfo, policies: Sequence[Policy]) -> None:
         """Register, and listen."""
+        log.info("at most %d connections to PostgreSQL", self.budget)
         await super().open(worker, policies)
         self._bell.open()
 
@@ -114,6 +136,16 @@ class PooledSource(Source):
             self._keeper.close()
             self._blocking.close()
             await self.connections.close()
+
+    async def claim(self, quotas: Mapping[str, int], limit: int) -> list[ClaimedJob]:
+        """As every source; what a first statement has claimed is not forgotten when the next one fails."""
+        claimed: list[ClaimedJob] = []
+        try:
+            return await self._runs.run(claiming.claim(quotas, limit, worker=self.worker.name, claimed=claimed))
+        except Exception:
+            if not claimed:
+                raise
+            return claimed
 
     async def arm(self) -> None:
         """Ask to be woken."""
@@ -137,13 +169,21 @@ class PooledSource(Source):
         """Cancel requests, on the keeper's connection."""
         return self._keeper.run(claiming.asked(leases))
 
-    def beat(self, running: int, stopping: bool) -> None:
-        """The heartbeat, on the keeper's connection."""
-        self._keeper.run(workers.beat(self.worker, running, stopping))
+    def beat(self, vitals: Vitals) -> None:
+        """The heartbeat, on the keeper's connection; a worker that its database has forgotten registers again."""
+        if self._keeper.run(workers.beat(self.worker, vitals)):
+            log.warning("this worker was not on the database's list any more: it and its kinds are written again")
+            self._keeper.run(sweeping.ensure_partitions())
+            self._keeper.run(workers.register_kinds(self._policies, self.worker.name))
+        self._blocking.shrink()
 
-    def transaction(self) -> PsycopgTransaction:
-        """A transaction of the pools."""
-        return PsycopgTransaction(self._blocking, self.connections)
+    def transaction(self, on: Any = None, *, is_async: bool) -> PsycopgTransaction | SqlalchemyTransaction:
+        """A transaction of the pools, or of an engine or sessionmaker of the user's."""
+        if on is None:
+            return PsycopgTransaction(self._blocking, self.connections)
+        from howdah.store.sqlalchemy_transaction import transaction_on
+
+        return transaction_on(on, is_async=is_async, worker=self.worker.name)
 
 
 class FixedSource(Source):
@@ -179,10 +219,12 @@ class FixedSource(Source):
         """Cancel requests, on the connection."""
         return run(on_psycopg(self._connection), claiming.asked(leases))
 
-    def beat(self, running: int, stopping: bool) -> None:
+    def beat(self, vitals: Vitals) -> None:
         """The heartbeat, on the connection."""
-        run(on_psycopg(self._connection), workers.beat(self.worker, running, stopping))
+        run(on_psycopg(self._connection), workers.beat(self.worker, vitals))
 
-    def transaction(self) -> FixedTransaction:
-        """A savepoint, or a transaction where none is open."""
+    def transaction(self, on: Any = None, *, is_async: bool) -> FixedTransaction:
+        """A savepoint, or a transaction where none is open. Raises InvalidOption for another source."""
+        if on is not None:
+            raise InvalidOption("source", type(on).__name__, "this worker has one connection: leave the source out")
         return FixedTransaction(self._fixed)

@@ -19,7 +19,9 @@ _NO_SCHEMA = (
 )
 # The server is going down, coming up, or full; everything else with a SQLSTATE was an answer.
 _PASSING = {"40", "53", "55", "57", "58"}
-_AWAY = {"57P01", "57P02", "57P03", "53300"}
+# Terminated, shut down, starting, its database dropped, and the ends that a role's settings put to idle sessions.
+_AWAY = {"57P01", "57P02", "57P03", "57P04", "57P05", "25P03", "25P04", "53300"}
+_READ_ONLY = "25006"
 
 
 @contextmanager
@@ -35,7 +37,7 @@ def schema_errors() -> Iterator[None]:
 
 @contextmanager
 def own_errors() -> Iterator[None]:
-    """As `schema_errors`; and a connection of ours that cannot be had, or broke, is Unreachable."""
+    """As `schema_errors`; and a connection of ours that cannot be had, broke, or takes no writes is Unreachable."""
     try:
         with schema_errors():
             yield
@@ -43,6 +45,11 @@ def own_errors() -> Iterator[None]:
         raise Unreachable(f"no connection to PostgreSQL: {error}") from error
     except Exception as error:
         cause = getattr(error, "orig", error)  # SQLAlchemy's errors have the driver's inside
+        if is_read_only(cause):
+            raise Unreachable(
+                "this PostgreSQL takes no writes: a standby, a primary that was demoted, or read-only by its settings; "
+                f"name all hosts in the DSN, and the one that takes writes is used ({one_line(cause)})"
+            ) from error
         if is_lost(cause):
             raise Unreachable(f"cannot reach PostgreSQL: {cause}") from error
         if f"{type(error).__module__}.{type(error).__name__}" == "sqlalchemy.exc.TimeoutError":
@@ -51,14 +58,29 @@ def own_errors() -> Iterator[None]:
 
 
 def is_lost(error: BaseException) -> bool:
-    """Whether the connection is gone, so that the outcome of the last statement may be unknown."""
-    if not isinstance(error, psycopg.OperationalError):
+    """Whether the connection is of no use any more, so that the outcome of the last statement may be unknown.
+
+    It is gone, or leads to a node that takes no writes: another connection may find the primary.
+    """
+    if not isinstance(error, psycopg.Error):
         return False
     state = error.sqlstate
-    return state is None or state in _AWAY or state.startswith("08")
+    if state is None:
+        return isinstance(error, psycopg.OperationalError)
+    return state in _AWAY or state.startswith("08") or is_read_only(error)
+
+
+def is_read_only(error: BaseException) -> bool:
+    """Whether the node takes no writes."""
+    return isinstance(error, psycopg.Error) and error.sqlstate == _READ_ONLY
 
 
 def is_transient(error: psycopg.Error) -> bool:
     """Whether the statement may go through later: the server is away, full or read-only, or a lock was taken."""
     state = error.sqlstate or ""
-    return is_lost(error) or state[:2] in _PASSING or state == "25006"
+    return is_lost(error) or state[:2] in _PASSING
+
+
+def one_line(error: BaseException) -> str:
+    """What it says, for a log."""
+    return " ".join(str(error).split())

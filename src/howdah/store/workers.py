@@ -9,7 +9,7 @@ from dataclasses import asdict
 import msgspec
 
 from howdah.model.job import Policy, Vitals, WorkerInfo
-from howdah.store.operation import Operation, Query
+from howdah.store.operation import Operation, Query, Rows
 
 log = logging.getLogger("howdah.worker")
 
@@ -27,6 +27,11 @@ def register_kinds(policies: Sequence[Policy], worker: str) -> Operation[None]:
 def known_kinds() -> Operation[list[str]]:
     """The kinds that workers have registered."""
     return [row["kind"] for row in (yield Query("kinds/known"))]
+
+
+def every() -> Operation[Rows]:
+    """The workers and how they are."""
+    return (yield Query("workers/list"))
 
 
 def register_worker(worker: WorkerInfo) -> Operation[None]:

@@ -110,7 +110,10 @@ class Settler:
         self._pulse.rest()
 
     async def _send(self, batch: list[Pending]) -> None:
-        """Settle all of it, with patience; a batch that is refused is halved down to the one report at fault."""
+        """Settle all of it; a batch that is refused is halved down to the one report at fault.
+
+        What cannot be settled now goes back behind the others: a row that somebody holds must not hold them up.
+        """
         parts = [batch] if batch else []
         while parts:
             part = parts.pop()
@@ -121,11 +124,17 @@ class Settler:
                 parts.extend(self._smaller(part, refused.cause))
             except Exception as error:
                 await self._wait_after(error)
-                parts.append(self._worth_sending(part))
+                self._take_back(part)
             else:
                 self._trouble.over()
                 self._settled(part, answers)
             parts = [part for part in parts if part]
+
+    def _take_back(self, part: list[Pending]) -> None:
+        self._sending -= len(part)
+        self._reports.extend(self._worth_sending(part))
+        if self._reports:
+            self._some.set()
 
     def _smaller(self, part: list[Pending], cause: BaseException) -> list[list[Pending]]:
         if len(part) > 1:
