@@ -8,7 +8,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from howdah import Client, Context, InvalidOption, JobState, Snooze, Worker, job
+from howdah import Client, Context, JobState, Snooze, Worker, job
 from tests.support.held import background
 
 begun, go_on = threading.Event(), threading.Event()
@@ -70,9 +70,3 @@ def test_a_superseded_job_loses_its_writes_whatever_its_handler_returns(
         after = client.get(older.id)
     assert (after.state, after.superseded_by) == (JobState.SUPERSEDED, newer.id)
     assert conn.execute("SELECT count(*) FROM public.seen").fetchone() == (0,)
-
-
-def test_what_comes_later_is_refused_by_name(dsn: str) -> None:
-    for option in ("lifespan", "middleware", "observers"):
-        with pytest.raises(InvalidOption, match=option):
-            Worker(dsn, [charge], **{option: [print]})

@@ -62,7 +62,8 @@ def _words(ctx: click.Context) -> Iterator[str]:
     """What was said on the command line; the environment carries the rest."""
     for parameter in ctx.command.params:
         name = parameter.name or ""
-        if name in OURS or ctx.get_parameter_source(name) is not ParameterSource.COMMANDLINE:
+        said_here = ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE
+        if name in OURS or not said_here or not parameter.expose_value:
             continue
         value = ctx.params[name]
         for each in value if parameter.multiple else [value]:

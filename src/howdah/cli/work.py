@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import signal
 import sys
 from contextlib import contextmanager
@@ -27,8 +28,21 @@ if TYPE_CHECKING:
 LAST_THREADS = 0.15  # seconds beyond the grace period for what handlers have left behind
 
 
+def _to_the_environment(_ctx: click.Context, _parameter: click.Parameter, value: str | None) -> None:
+    """Where the worker looks for it, and the processes that a supervisor starts."""
+    if value is not None:
+        os.environ["HOWDAH_LISTEN_DSN"] = value
+
+
 @click.command()
 @options.dsn
+@click.option(
+    "--listen-dsn",
+    metavar="DSN",
+    expose_value=False,
+    callback=_to_the_environment,
+    help="Where to listen for wake-ups, past a pooler in transaction mode. Default: $HOWDAH_LISTEN_DSN, else the DSN.",
+)
 @options.modules
 @options.queues
 @click.option(
