@@ -13,12 +13,17 @@ FORBIDDEN = "42501"  # PostgreSQL's SQLSTATE for insufficient privilege
 
 COMMANDS = {
     "demo": ("howdah.cli.demo", "Show on real files what happens when workers are killed."),
+    "dev": ("howdah.cli.dev", "A database and a worker for development, reloaded on change."),
+    "doctor": ("howdah.cli.doctor", "Look for what keeps jobs from running, and say what to do."),
     "drain": ("howdah.cli.work", "Run what is available, and exit."),
     "enqueue": ("howdah.cli.enqueue", "Enqueue a job: howdah enqueue KIND key=value n:=3"),
-    "jobs": ("howdah.cli.jobs", "List and show jobs."),
+    "jobs": ("howdah.cli.jobs", "List, show and follow jobs; cancel, requeue and resolve them."),
+    "kinds": ("howdah.cli.kinds", "The policies of kinds: list, set and reset them."),
     "migrate": ("howdah.cli.migrate", "Bring the database to this release's schema."),
+    "queues": ("howdah.cli.queues", "List queues, pause and resume them."),
     "sweep": ("howdah.cli.sweep", "One pass of reaper, promoter and pruner."),
     "worker": ("howdah.cli.work", "Run a worker."),
+    "workers": ("howdah.cli.workers", "List workers."),
 }
 
 

@@ -2,12 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+if TYPE_CHECKING:
+    from howdah.store.connections import Connections
+
 F = TypeVar("F", bound=Callable[..., Any])
+
+_UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0, "w": 604_800.0}
+
+
+def duration(text: str) -> float:
+    """Seconds, from 30, 1.5, 30s, 10m, 2h, 7d or 1w: the type of an option."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)([smhdw]?)", str(text).strip(), re.ASCII)
+    if not found:
+        raise click.BadParameter(f"{text!r} is no duration: say 30s, 10m, 2h or 7d; a bare number is seconds")
+    return float(found[1]) * _UNITS[found[2]]
+
+
+@contextmanager
+def connected(dsn: str | None) -> Iterator[Connections]:
+    """Connections of this command, closed at its end."""
+    from howdah.store.connections import Connections
+
+    connections = Connections(dsn)
+    try:
+        yield connections
+    finally:
+        connections.close()
 
 
 def dsn(command: F) -> F:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -12,29 +13,47 @@ import msgspec
 from howdah.cli.main import printable
 
 PIPE_WIDTH = 500
+CELL = 80
 
 
 def record(fields: Mapping[str, Any], output: str) -> None:
     """One thing with its fields."""
     if output != "table":
-        click.echo(_json(fields))
+        click.echo(as_json(fields))
         return
     width = max(map(len, fields), default=0)
     for name, value in fields.items():
-        click.echo(f"{name:<{width}}  {_cell(value)}")
+        click.echo(f"{name:<{width}}  {_cell(value)}".rstrip())
 
 
-def listing(rows: Sequence[Mapping[str, Any]], output: str) -> None:
-    """Many things with the same fields."""
+def listing(
+    rows: Sequence[Mapping[str, Any]], output: str, *, table: Callable[[dict[str, Any]], dict[str, Any]] = dict
+) -> None:
+    """Many things with the same fields; `table` makes of each what a person wants to see of it."""
     if output == "json":
-        click.echo(_json(rows))
+        click.echo(as_json(rows))
     elif output == "jsonl":
         for row in rows:
-            click.echo(_json(row))
+            click.echo(as_json(row))
     elif rows:
-        _table(rows)
+        _table([table(dict(row)) for row in rows])
     else:
         click.echo("none")
+
+
+def as_json(value: Any) -> str:
+    """JSON of the same value without a character that a terminal would obey."""
+    return "".join(c if c.isprintable() else _escaped(c) for c in msgspec.json.encode(value).decode())
+
+
+def one_line(text: str) -> str:
+    """Text out of the database in one line, so that it cannot pass for another row or field."""
+    return printable(re.sub(r"\s*\n\s*", " ⏎ ", text).replace("\t", " "))
+
+
+def shortened(text: str | None) -> str | None:
+    """As much of a text as fits into a cell."""
+    return text if text is None or len(text) <= CELL else f"{text[:CELL]}…"
 
 
 def _table(rows: Sequence[Mapping[str, Any]]) -> None:
@@ -43,11 +62,12 @@ def _table(rows: Sequence[Mapping[str, Any]]) -> None:
     from rich.table import Table
     from rich.text import Text
 
+    columns = [name for name in rows[0] if any(row[name] is not None for row in rows)]
     table = Table(box=box.SIMPLE, pad_edge=False)
-    for name in rows[0]:
+    for name in columns:
         table.add_column(name, overflow="fold")
     for row in rows:
-        table.add_row(*(Text(_cell(value)) for value in row.values()))
+        table.add_row(*(Text(_cell(row[name])) for name in columns))
     console = Console()
     if not console.is_terminal:  # a pipe has no width to fit into
         console.width = PIPE_WIDTH
@@ -60,11 +80,16 @@ def _cell(value: Any) -> str:
     if isinstance(value, datetime):
         return f"{value:%Y-%m-%d %H:%M:%S%z}"
     if isinstance(value, str):
-        return printable(value)
-    if isinstance(value, bool | int | float):
+        return one_line(value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
         return str(value)
-    return printable(_json(value))
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    return as_json(value)
 
 
-def _json(value: Any) -> str:
-    return msgspec.json.encode(value).decode()
+def _escaped(character: str) -> str:
+    units = character.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[place]:02x}{units[place + 1]:02x}" for place in range(0, len(units), 2))

@@ -7,6 +7,8 @@ from datetime import datetime
 
 from howdah.model.job import FINAL, JobState
 
+MOST_AHEAD = 1_000  # how far the jobs before one are counted
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claimability:
@@ -42,3 +44,31 @@ def why_not_claimable(job: Claimability, now: datetime) -> str | None:
     if job.queue_paused:
         return f"queue {job.queue} is paused"
     return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Service:
+    """Who could take an available job: the workers of its queue with their slots, and what is before it.
+
+    `ahead` is counted to MOST_AHEAD.
+    """
+
+    queue: str
+    kind: str
+    workers: int
+    slots: int
+    running: int
+    kind_is_known: bool
+    ahead: int
+
+
+def why_not_taken(service: Service) -> str:
+    """The reason why nobody has taken a job that may be claimed, the gravest first, and what to do."""
+    if not service.workers:
+        return f"no worker serves queue {service.queue}; start one: howdah worker -m MODULE -q {service.queue}"
+    if not service.kind_is_known:
+        return f"no worker has ever registered kind {service.kind}: deploy the code that defines it"
+    before = f"{service.ahead}{' or more' if service.ahead >= MOST_AHEAD else ''} jobs are before it"
+    if service.running >= service.slots:
+        return f"all {service.slots} slots of queue {service.queue} are busy, and {before}"
+    return f"it may be claimed at any moment; {before}"

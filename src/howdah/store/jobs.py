@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from howdah.model.claimability import Claimability, why_not_claimable
-from howdah.model.errors import InvalidTransition, JobNotFound
+from collections.abc import Sequence
+
+from howdah.model.claimability import MOST_AHEAD, Claimability, Service, why_not_claimable, why_not_taken
+from howdah.model.errors import HowdahError, InvalidTransition, JobNotFound
 from howdah.model.job import FINAL, Job, JobState
 from howdah.model.limits import check_name
 from howdah.model.outcome import Actor, Event, Report
 from howdah.store import rows
-from howdah.store.operation import Operation, Query
+from howdah.store.operation import Operation, Query, Rows
 from howdah.store.settling import settle, without_lease
 
 
@@ -36,16 +38,47 @@ def why_not_running(job_id: int) -> Operation[str | None]:
     return why_not_claimable(Claimability(**{**row, "state": JobState(row["state"])}), now)
 
 
+def why_it_waits(job_id: int) -> Operation[str]:
+    """Why the job does not run, also where a claim would take it: nobody serves its queue, all are busy and so on.
+
+    Raises JobNotFound.
+    """
+    reason = yield from why_not_running(job_id)
+    if reason is None:
+        found = yield Query("queues/service", {"id": job_id, "most": MOST_AHEAD})
+        reason = why_not_taken(Service(**found[0])) if found else "it has just been claimed"
+    return reason
+
+
+def audit(job_id: int) -> Operation[Rows]:
+    """What operators did with the job, newest first."""
+    return (yield Query("jobs/audit", {"id": job_id}))
+
+
 def cancel(job_id: int) -> Operation[Job]:
     """Cancel a job that has not begun, or ask the handler of a running one to end. Audited.
 
     A cancelled job is given back as it is. Raises InvalidTransition for another final or an unknown one, JobNotFound.
     """
-    done = yield from settle([(without_lease(job_id), Report(Event.CANCEL))], actor=Actor.OPERATOR)
-    job = yield from get(job_id)
-    if not done and job.state is not JobState.CANCELLED:
-        raise InvalidTransition(job_id, job.state, "cancel")
-    return job
+    answer = (yield from cancel_each([job_id]))[job_id]
+    if isinstance(answer, HowdahError):
+        raise answer
+    return (yield from get(job_id))
+
+
+def cancel_each(ids: Sequence[int]) -> Operation[dict[int, JobState | HowdahError]]:
+    """As `cancel` for each of them, in one statement: its state then, or the error why not."""
+    reports = [(without_lease(job_id), Report(Event.CANCEL)) for job_id in ids]
+    answers: dict[int, JobState | HowdahError] = {}
+    answers.update((yield from settle(reports, actor=Actor.OPERATOR)))
+    missing = [job_id for job_id in ids if job_id not in answers]
+    if missing:
+        answers.update((job_id, JobNotFound(job_id)) for job_id in missing)
+        for row in (yield Query("jobs/traces", {"ids": missing})):
+            job_id, state = missing[row["n"] - 1], JobState(row["state"])
+            refused = state is not JobState.CANCELLED
+            answers[job_id] = InvalidTransition(job_id, state, "cancel") if refused else state
+    return answers
 
 
 def resolve(job_id: int, state: JobState, note: str) -> Operation[Job]:
@@ -87,11 +120,11 @@ def requeue(job_id: int, note: str | None = None) -> Operation[Job]:
     return job
 
 
-def pause(queue: str) -> Operation[None]:
-    """Stop claims of a queue, in the whole database, until `resume`. Audited."""
-    yield Query("queues/pause", {"queue": check_name("queue", queue)})
+def pause(queue: str) -> Operation[bool]:
+    """Stop claims of a queue, in the whole database, until `resume`. Audited. False where it was paused already."""
+    return bool((yield Query("queues/pause", {"queue": check_name("queue", queue)})))
 
 
-def resume(queue: str) -> Operation[None]:
-    """Let a paused queue be claimed again. Audited."""
-    yield Query("queues/resume", {"queue": check_name("queue", queue)})
+def resume(queue: str) -> Operation[bool]:
+    """Let a paused queue be claimed again. Audited. False where it was not paused."""
+    return bool((yield Query("queues/resume", {"queue": check_name("queue", queue)})))

@@ -1,6 +1,8 @@
 -- Puts a final job back, with a fresh budget of attempts, unless its key is held or a newer job of its subject is unfinished.
 WITH found AS MATERIALIZED (
-    SELECT h.id, h.kind, h.key, h.key_for, h.subject FROM howdah.history h WHERE h.id = %(id)s::bigint FOR UPDATE
+    SELECT h.id, h.kind, h.key, h.key_for, h.subject FROM howdah.history h WHERE h.id = %(id)s::bigint
+    LIMIT 1 -- as the planner cannot know before the first ANALYZE: it would expect thousands, and compile the rest for them
+    FOR UPDATE
 ),
 fit AS MATERIALIZED (
     SELECT f.* FROM found f
@@ -17,7 +19,7 @@ taken AS (
 ),
 gone AS (
     DELETE FROM howdah.history h USING fit f
-    WHERE h.id = f.id AND (f.key IS NULL OR EXISTS (SELECT FROM taken t WHERE t.job_id = f.id))
+    WHERE h.id = ANY (ARRAY[f.id]) AND (f.key IS NULL OR EXISTS (SELECT FROM taken t WHERE t.job_id = f.id))
     RETURNING h.*
 ),
 back AS (
