@@ -10,6 +10,10 @@ import click
 
 FAILED, USAGE, BEHIND = 1, 2, 3
 FORBIDDEN = "42501"  # PostgreSQL's SQLSTATE for insufficient privilege
+FORBIDDEN_HELP = (
+    "The role of this DSN may not do that: 'howdah doctor' says what it lacks, 'howdah migrate --roles' prints the "
+    "roles, and migrating needs the right to create a schema in the database"
+)
 
 COMMANDS = {
     "demo": ("howdah.cli.demo", "Show on real files what happens when workers are killed."),
@@ -68,7 +72,7 @@ class Commands(click.Group):
         except Exception as error:
             if getattr(error, "sqlstate", None) != FORBIDDEN:
                 raise
-            complain(f"{error}. The role of this DSN needs the right to do that; migrate as the owner of the database")
+            complain(f"{error}. {FORBIDDEN_HELP}")
             ctx.exit(FAILED)
 
 

@@ -192,6 +192,7 @@ CREATE TABLE howdah.workers (
     version text NOT NULL,
     queues jsonb NOT NULL,
     running integer NOT NULL DEFAULT 0,
+    stuck integer NOT NULL DEFAULT 0,
     stopping boolean NOT NULL DEFAULT false,
     started_at timestamptz NOT NULL DEFAULT howdah.clock(),
     heartbeat_at timestamptz NOT NULL DEFAULT howdah.clock(),
@@ -236,7 +237,7 @@ FROM howdah.history h;
 CREATE VIEW howdah.worker_status AS
 SELECT w.worker, w.hostname, w.pid, w.version, w.queues,
        (SELECT coalesce(sum(slots::integer), 0) FROM jsonb_each_text(w.queues) AS q (queue, slots)) AS slots,
-       w.running, w.started_at, w.heartbeat_at,
+       w.running, w.stuck, w.started_at, w.heartbeat_at,
        extract(epoch FROM c.now - w.heartbeat_at)::double precision AS heartbeat_age_seconds,
        CASE
            WHEN c.now - w.heartbeat_at > interval '60 seconds' THEN 'lost'
@@ -728,6 +729,7 @@ COMMENT ON COLUMN howdah.workers.pid IS 'Its process id there.';
 COMMENT ON COLUMN howdah.workers.version IS 'The version of its package howdah.';
 COMMENT ON COLUMN howdah.workers.queues IS 'The queues it serves: a JSON object, queue to slots.';
 COMMENT ON COLUMN howdah.workers.running IS 'How many attempts it was running at its last heartbeat.';
+COMMENT ON COLUMN howdah.workers.stuck IS 'How many handlers went on although their lease was over or their time was up, each of them in a slot.';
 COMMENT ON COLUMN howdah.workers.stopping IS 'Whether it is stopping: no new claims.';
 COMMENT ON COLUMN howdah.workers.started_at IS 'When it started.';
 COMMENT ON COLUMN howdah.workers.heartbeat_at IS 'When it was last heard of.';
@@ -761,6 +763,7 @@ COMMENT ON COLUMN howdah.worker_status.version IS 'The version of its package ho
 COMMENT ON COLUMN howdah.worker_status.queues IS 'The queues it serves: a JSON object, queue to slots.';
 COMMENT ON COLUMN howdah.worker_status.slots IS 'How many attempts it can run at once, over all queues.';
 COMMENT ON COLUMN howdah.worker_status.running IS 'How many attempts it was running at its last heartbeat.';
+COMMENT ON COLUMN howdah.worker_status.stuck IS 'How many of these go on although their lease is over or their time is up.';
 COMMENT ON COLUMN howdah.worker_status.started_at IS 'When it started.';
 COMMENT ON COLUMN howdah.worker_status.heartbeat_at IS 'When it was last heard of.';
 COMMENT ON COLUMN howdah.worker_status.heartbeat_age_seconds IS 'How long ago that was, in seconds.';

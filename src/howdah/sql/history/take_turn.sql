@@ -1,6 +1,6 @@
 -- Whether this process does the sweep of this interval: one in the whole database, whoever comes first.
 WITH turn AS MATERIALIZED (
-    SELECT pg_try_advisory_xact_lock(hashtextextended('howdah.sweep.' || %(name)s::text, 0)) AS mine
+    SELECT pg_try_advisory_xact_lock(hashtextextended('howdah.sweep.' || %(name)s::text, 0::bigint)) AS mine
 )
 INSERT INTO howdah.sweeps AS s (name, last_at)
 SELECT %(name)s::text, howdah.clock() FROM turn t WHERE t.mine

@@ -29,7 +29,7 @@ UPDATE howdah.jobs j SET
     started_at = NULL,
     lease_expires_at = g.now + make_interval(secs => coalesce(%(lease)s::double precision, k.lease, 60)),
     worker = %(worker)s::text,
-    claim_no = CASE WHEN j.subject IS NOT NULL THEN nextval('howdah.claim_seq') END,
+    claim_no = CASE WHEN j.subject IS NOT NULL THEN nextval('howdah.claim_seq'::regclass) END,
     needs_start = coalesce(k.on_crash, 'retry') <> 'retry' OR coalesce(j.max_attempts, k.max_attempts, 10) = 1 OR j.crashes > 0
 FROM judged g LEFT JOIN howdah.kinds k ON k.kind = g.kind
 WHERE j.id = ANY (ARRAY[g.id])

@@ -1,6 +1,6 @@
 -- Enqueues jobs that have neither keys nor subjects; gives their ids with the ordinals of the input.
 WITH given AS MATERIALIZED (
-    SELECT x.*, nextval('howdah.job_id_seq') AS id
+    SELECT x.*, nextval('howdah.job_id_seq'::regclass) AS id
     FROM unnest(
         %(kinds)s::text[], %(queues)s::text[], %(fallback_queues)s::text[], %(priorities)s::smallint[],
         %(delays)s::double precision[], %(run_ats)s::timestamptz[], %(expires_ins)s::double precision[],

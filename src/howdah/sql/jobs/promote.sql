@@ -7,7 +7,7 @@ WITH due AS MATERIALIZED (
     FOR NO KEY UPDATE SKIP LOCKED
 ),
 promoted AS (
-    UPDATE howdah.jobs j SET state = 'available', position = nextval('howdah.position_seq')
+    UPDATE howdah.jobs j SET state = 'available', position = nextval('howdah.position_seq'::regclass)
     FROM due d WHERE j.id = ANY (ARRAY[d.id])
     RETURNING j.queue
 ),

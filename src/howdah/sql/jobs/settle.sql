@@ -127,7 +127,7 @@ kept AS (
 stayed AS (
     UPDATE howdah.jobs j SET
         state = v.outcome,
-        position = CASE WHEN v.outcome = 'available' THEN nextval('howdah.position_seq') ELSE j.position END,
+        position = CASE WHEN v.outcome = 'available' THEN nextval('howdah.position_seq'::regclass) ELSE j.position END,
         run_at = CASE WHEN v.outcome = 'scheduled' THEN v.now + make_interval(secs => v.wait) ELSE j.run_at END,
         -- As locked, not as j has it: CHECKs are first held against the snapshot's version, which may be from before a claim.
         lease_expires_at = CASE WHEN v.outcome IN ('running', 'unknown') THEN v.lease_expires_at END,

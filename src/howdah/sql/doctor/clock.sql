@@ -1,0 +1,2 @@
+-- The database's time.
+SELECT howdah.clock() AS now
