@@ -56,18 +56,23 @@ class Site:
 
 
 class WorkerProcess:
-    """`howdah worker` behind a proxy of its own; `restart` is one step of a rolling restart."""
+    """`howdah worker` behind a proxy of its own, which leads to `dsn`."""
 
-    def __init__(self, name: str, site: Site, folder: Path) -> None:
+    def __init__(self, name: str, site: Site, folder: Path, dsn: str) -> None:
         self.name = name
-        self.proxy = Proxy(site.workers_dsn)
+        self.proxy = Proxy(dsn)
         self._site = site
         self._log = folder / f"{name}.log"
         self._log.touch()
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        environment = {**os.environ, "HOWDAH_DSN": self.proxy.dsn, "DAY_LEDGER": self._site.dsn}
+        environment = {
+            **os.environ,
+            "HOWDAH_DSN": self.proxy.dsn,
+            "HOWDAH_LISTEN_DSN": self._site.workers_dsn,
+            "DAY_LEDGER": self._site.dsn,
+        }
         with self._log.open("ab") as out:
             self.process = subprocess.Popen(
                 [*HOWDAH, "worker", "-m", "tests.day.kinds", *QUEUES, "--grace", str(GRACE), "--poll", "0.5"],

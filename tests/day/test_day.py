@@ -1,5 +1,7 @@
 """A day in the life: four workers and two queues under load while each fault happens once; nothing is lost.
 
+The fourth worker goes through PgBouncer in transaction mode, where one is installed.
+
 HOWDAH_TEST_DAY_SECONDS: how long the load goes on; the faults alone take about 70.
 """
 
@@ -20,6 +22,7 @@ from tests.day.faults import DAY
 from tests.day.service import Producer, Site, WorkerProcess, calm, wait_until_drained
 from tests.journey.conftest import HOWDAH, TOP, environment
 from tests.support.held import wait_until
+from tests.support.pgbouncer import PGBOUNCER, pgbouncer
 from tests.support.servers import binaries
 
 SECONDS = float(os.environ.get("HOWDAH_TEST_DAY_SECONDS", "300"))
@@ -39,7 +42,10 @@ def site() -> Iterator[Site]:
 @pytest.fixture
 def workers(site: Site, tmp_path: Path) -> Iterator[list[WorkerProcess]]:
     with ExitStack() as all_of_them:
-        made = [WorkerProcess(f"worker {n}", site, tmp_path) for n in range(1, 5)]
+        ways = [site.workers_dsn] * 4
+        if PGBOUNCER is not None:
+            ways[3] = all_of_them.enter_context(pgbouncer(site.workers_dsn))
+        made = [WorkerProcess(f"worker {n}", site, tmp_path, way) for n, way in enumerate(ways, start=1)]
         for worker in made:
             all_of_them.enter_context(worker.proxy)
             all_of_them.callback(worker.end)

@@ -2,88 +2,30 @@
 
 from __future__ import annotations
 
-import os
-import pwd
-import shutil
-import socket
-import subprocess
-import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
-from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from howdah import Client, Worker
 from howdah.store import bell
 from tests.faults import kinds
 from tests.faults.conftest import all_completed, working
 from tests.support.held import together, wait_until
+from tests.support.pgbouncer import PGBOUNCER, pgbouncer
 
-PGBOUNCER = shutil.which("pgbouncer", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin")
-BACKEND = ("host", "port", "dbname", "user", "password")
 ARMED = "SELECT 1 WHERE pg_sequence_last_value('howdah.bell'::regclass) = 1"
 EFFECTS = "SELECT count(*), count(DISTINCT job_id) FROM public.effects"
 
 pytestmark = pytest.mark.skipif(PGBOUNCER is None, reason="no pgbouncer is installed here")
 
 
-SETTINGS = """\
-[databases]
-* = {backend}
-[pgbouncer]
-listen_addr = 127.0.0.1
-listen_port = {port}
-unix_socket_dir =
-auth_type = any
-pool_mode = transaction
-default_pool_size = 3
-max_client_conn = 200
-"""
-
-
 @pytest.fixture
 def pooled(dsn: str, effects: None) -> Iterator[str]:
     """The DSN of a PgBouncer of the test's own, with three backends for everybody."""
-    parts = conninfo_to_dict(dsn)
-    backend = " ".join(f"{name}={parts[name]}" for name in BACKEND if name in parts)
-    with socket.socket() as free, tempfile.TemporaryDirectory() as folder:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-        free.close()
-        settings, log = Path(folder, "pgbouncer.ini"), Path(folder, "log")
-        settings.write_text(SETTINGS.format(backend=backend, port=port))
-        owner = _who_may_connect(str(parts.get("host", "")))
-        if owner is not None:
-            os.chown(folder, owner, -1)
-        with log.open("wb") as out:
-            process = subprocess.Popen([str(PGBOUNCER), str(settings)], user=owner, stdout=out, stderr=out)
-        address = make_conninfo(dsn, host="127.0.0.1", port=port, dbname=str(parts["dbname"]))
-        try:
-            wait_until(lambda: _answers(address), what="pgbouncer")
-            yield address
-        except TimeoutError:
-            raise TimeoutError(log.read_text()) from None
-        finally:
-            process.terminate()
-            process.wait(10)
-
-
-def _who_may_connect(host: str) -> int | None:
-    """PgBouncer refuses to be root; and a test server's socket may be its owner's alone."""
-    if os.getuid() != 0:
-        return None
-    return Path(host).stat().st_uid if host.startswith("/") else pwd.getpwnam("nobody").pw_uid
-
-
-def _answers(dsn: str) -> bool:
-    try:
-        psycopg.connect(dsn).close()
-    except psycopg.OperationalError:
-        return False
-    return True
+    with pgbouncer(dsn) as address:
+        yield address
 
 
 def test_many_clients_over_few_backends(pooled: str, conn: psycopg.Connection[Any]) -> None:
