@@ -21,9 +21,9 @@ SPOIL = {
         "version 0, this release needs 1. Run: howdah migrate",
     ),
     "newer": (
-        "INSERT INTO howdah.schema_version VALUES (2, DEFAULT, DEFAULT, 'howdah', '9')",
-        2,
-        "version 2, this release knows 1. Run: pip install --upgrade howdah",
+        "INSERT INTO howdah.schema_version VALUES (3, DEFAULT, DEFAULT, 'howdah', '9')",
+        3,
+        "version 3, this release knows 1. Run: pip install --upgrade howdah",
     ),
 }
 

@@ -1,23 +1,46 @@
-"""The runner: brings a database to this release's schema, safe to start ten times at once."""
+"""The runner: brings a database to this release's schema, safe to start ten times at once, and while workers work."""
 
 from __future__ import annotations
+
+import random
+import time
 
 import psycopg
 from psycopg.rows import tuple_row
 
-from howdah.migrations.steps import LEDGER, LOCK, SCHEMA_VERSION, VERSION, step
+from howdah.migrations.steps import BRIEFLY, HOLDER, LEDGER, LOCK, SCHEMA_VERSION, VERSION, step, suits
 from howdah.model.errors import SchemaMismatch
 
+PATIENCE = 60.0
+PAUSES = (0.1, 1.0)  # seconds between tries: the first, doubled each time, and the longest
 
-def migrate(connection: psycopg.Connection | str, *, to: int = SCHEMA_VERSION) -> list[int]:
+
+def migrate(
+    connection: psycopg.Connection | str, *, to: int = SCHEMA_VERSION, patience: float | None = None
+) -> list[int]:
     """Apply the missing steps in one transaction; gives the versions applied, none when there was nothing to do.
 
     `connection` is a DSN, or a psycopg connection outside of a transaction. Needs the right to create a schema in the
-    database, not a superuser. Raises SchemaMismatch where the database is newer than this release.
+    database, not a superuser. A step that waits 100 ms for a lock gives way to those that queue behind it and is tried
+    again, for `patience` seconds, by default a minute. Raises TimeoutError, which says who holds the lock, and
+    SchemaMismatch where the database is newer than this release can work on.
     """
     if isinstance(connection, str):
         with psycopg.connect(connection, autocommit=True) as own:
-            return migrate(own, to=to)
+            return migrate(own, to=to, patience=patience)
+    patience = PATIENCE if patience is None else patience
+    end, pause = time.monotonic() + patience, PAUSES[0]
+    while True:
+        try:
+            return _try(connection, to)
+        except psycopg.errors.LockNotAvailable as error:
+            if time.monotonic() + pause > end:
+                raise TimeoutError(_who(connection, patience)) from error
+        time.sleep(pause * random.uniform(0.5, 1.5))  # noqa: S311  ten migrators should not try in step
+        pause = min(2 * pause, PAUSES[1])
+
+
+def _try(connection: psycopg.Connection, to: int) -> list[int]:
     level = connection.isolation_level
     # At a stricter level the snapshot would precede the lock, and hide what the other migrator has done.
     connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
@@ -25,8 +48,9 @@ def migrate(connection: psycopg.Connection | str, *, to: int = SCHEMA_VERSION) -
         with connection.transaction(), psycopg.Cursor(connection, row_factory=tuple_row) as cursor:
             cursor.execute(LOCK)
             found = _version(cursor)
-            if found > SCHEMA_VERSION:
+            if found > SCHEMA_VERSION and not suits(found):
                 raise SchemaMismatch(found, SCHEMA_VERSION)
+            cursor.execute(BRIEFLY)
             applied = list(range(found + 1, to + 1))
             for version in applied:
                 for statement in step(version):
@@ -46,6 +70,16 @@ def script(to: int = SCHEMA_VERSION) -> str:
     """Everything the runner would do on an empty database, as SQL for `psql`."""
     parts = [LOCK, *(statement for version in range(1, to + 1) for statement in step(version))]
     return "BEGIN ISOLATION LEVEL READ COMMITTED;\n\n" + "".join(f"{part};\n\n" for part in parts) + "COMMIT;\n"
+
+
+def _who(connection: psycopg.Connection, patience: float) -> str:
+    with psycopg.Cursor(connection, row_factory=tuple_row) as cursor:
+        row = cursor.execute(HOLDER).fetchone()
+    holder = "pid {}, application {!r}, {}: {}".format(*row) if row else "it has gone by now"
+    return (
+        f"a table of howdah was locked by others for {patience:g} s, so nothing was changed ({holder}). "
+        "End that transaction, or run again later: howdah migrate"
+    )
 
 
 def _version(cursor: psycopg.Cursor) -> int:

@@ -14,7 +14,25 @@ LEDGER = "SELECT to_regclass('howdah.schema_version') IS NOT NULL"
 VERSION = "SELECT coalesce(max(version), 0) FROM howdah.schema_version"
 DROP = "DROP SCHEMA howdah CASCADE"
 
+# Whoever waits for a strong lock makes everybody else wait behind it. An index, on the other hand, takes what it takes.
+BRIEFLY = "SET LOCAL lock_timeout = '100ms'; SET LOCAL statement_timeout = 0"
+HOLDER = """
+    SELECT a.pid, a.application_name, a.state, left(a.query, 200)
+    FROM pg_locks l JOIN pg_class c ON c.oid = l.relation JOIN pg_stat_activity a ON a.pid = l.pid
+    WHERE l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+        AND c.relnamespace = to_regnamespace('howdah') AND l.granted AND l.pid <> pg_backend_pid()
+    ORDER BY a.xact_start LIMIT 1
+"""
+
 _END = re.compile(r"(\$\w*\$)|(--[^\n]*)|('(?:[^']|'')*')|(;)")
+
+
+def suits(found: int) -> bool:
+    """Whether this release works on a schema of that version: its own, the one before, and the one after.
+
+    So that the workers of two releases can share a database while one replaces the other (docs/decisions/014).
+    """
+    return found > 0 and abs(found - SCHEMA_VERSION) <= 1
 
 
 @cache

@@ -87,6 +87,9 @@ class FixedTransaction:
         self._turn.take()
         return self._begin()
 
+    def flush(self) -> None:
+        """A connection holds nothing back."""
+
     def settle(self, job: ClaimedJob, report: Report) -> JobState:
         """Write the report and end the block. Raises LeaseLost, TransactionFailed."""
         try:
@@ -115,6 +118,9 @@ class FixedTransaction:
         """As `open`."""
         await self._turn.atake()
         return self._begin()
+
+    async def aflush(self) -> None:
+        """A connection holds nothing back."""
 
     async def asettle(self, job: ClaimedJob, report: Report) -> JobState:
         """As `settle`."""
