@@ -33,6 +33,16 @@ def test_a_newer_schema(own: psycopg.Connection[Any]) -> None:
     assert (findings[1].facts["found"], "pip install" in findings[1].advice, exit_status(findings)) == (99, True, 3)
 
 
+def test_the_next_releases_schema_is_a_note_and_the_rest_is_looked_at(own: psycopg.Connection[Any]) -> None:
+    own.execute(
+        "INSERT INTO howdah.schema_version (version, via, package_version)"
+        " SELECT max(version) + 1, 'x', 'x' FROM howdah.schema_version"
+    )
+    findings = diagnose(own.info.dsn)
+    assert (findings[1].id, findings[1].severity) == ("schema-version", Severity.NOTE)
+    assert len(findings) > 2
+
+
 @pytest.mark.parametrize(
     ("role", "title"),
     [("howdah_producer", "may enqueue, not run jobs"), ("howdah_reader", "may only read"), ("howdah_worker", "")],

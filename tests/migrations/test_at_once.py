@@ -45,7 +45,7 @@ def test_a_session_that_has_looked_before_the_race_sees_what_another_has_done(ds
 def test_ten_processes_of_howdah_migrate_at_once_all_succeed(dsn: str, conn: psycopg.Connection) -> None:
     process: Callable[[], str] = lambda: _succeed(dsn)  # noqa: E731
     for _ in range(ROUNDS_IN_PROCESSES):
-        said = together(*[process] * MIGRATORS)
+        said = together(*[process] * MIGRATORS, timeout=60)
         assert sorted(said, key=str) == ["migrated to version 1\n", *["nothing to do\n"] * (MIGRATORS - 1)]
         assert _ledger(conn) == [(SCHEMA_VERSION,)]
         conn.execute("DROP SCHEMA howdah CASCADE")

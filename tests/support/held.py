@@ -62,7 +62,7 @@ def background(call: Callable[[], T]) -> Background[T]:
     return Background(call)
 
 
-def together(*calls: Callable[[], T]) -> list[T | BaseException]:
+def together(*calls: Callable[[], T], timeout: float = _TIMEOUT) -> list[T | BaseException]:
     """Start the calls at the same moment; return what each returned or raised, in their order."""
     barrier = threading.Barrier(len(calls))
 
@@ -74,7 +74,7 @@ def together(*calls: Callable[[], T]) -> list[T | BaseException]:
         return start
 
     started = [background(from_the_barrier(call)) for call in calls]
-    return [call.error() or call.result() for call in started]
+    return [call.error(timeout) or call.result(timeout) for call in started]
 
 
 @contextmanager

@@ -16,6 +16,7 @@ FORBIDDEN_HELP = (
 )
 
 COMMANDS = {
+    "bench": ("howdah.cli.bench", "Measure speed beside raw SQL, on databases of its own."),
     "demo": ("howdah.cli.demo", "Show on real files what happens when workers are killed."),
     "dev": ("howdah.cli.dev", "A database and a worker for development, reloaded on change."),
     "doctor": ("howdah.cli.doctor", "Look for what keeps jobs from running, and say what to do."),
@@ -79,7 +80,7 @@ class Commands(click.Group):
 @click.command(
     cls=Commands,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Every command but demo takes --dsn, or the environment variable HOWDAH_DSN. "
+    epilog="Every command but demo, dev and bench takes --dsn, or the environment variable HOWDAH_DSN. "
     "Exit status: 0 fine, 1 the work failed, 2 usage, 3 the schema is behind.",
 )
 @click.version_option(package_name="howdah")

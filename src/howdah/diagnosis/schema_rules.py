@@ -30,16 +30,17 @@ ENTRY = 100  # bytes that an index entry with our names may need, half-empty pag
 SMALLEST = 2 * 8192
 
 
-def version(found: int | None, needed: int) -> Finding | None:
-    """A schema that is not this release's."""
+def version(found: int | None, needed: int) -> Finding:
+    """Whether the schema is this release's, or the next one's, on which this release runs too."""
     if found == needed:
-        return None
+        return Finding("schema-version", Severity.OK, f"the schema is at version {found}, as it should be")
     facts = {"found": found, "needed": needed}
     if found is None or found < needed:
         what = "is missing" if found is None else f"is at version {found}, this release needs {needed}"
         return Finding("schema-version", Severity.PROBLEM, f"the schema {what}", "howdah migrate", facts)
-    title = f"the schema is at version {found}, this release knows {needed}"
-    return Finding("schema-version", Severity.PROBLEM, title, "pip install --upgrade howdah", facts)
+    title = f"the schema is at version {found}, this release is made for {needed}"
+    severity = Severity.NOTE if found == needed + 1 else Severity.PROBLEM
+    return Finding("schema-version", severity, title, "pip install --upgrade howdah", facts)
 
 
 def grants(rows: Rows, limits: Limits) -> list[Finding]:

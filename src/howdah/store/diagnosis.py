@@ -130,9 +130,9 @@ def _judged(reader: Reader, limits: Limits) -> list[Finding]:
     except psycopg.Error as error:
         schema = Finding("schema-version", Severity.PROBLEM, f"the schema's version cannot be read: {_why(error)}",
                          "GRANT howdah_worker TO this user; see howdah migrate --roles")  # fmt: skip
-    if schema is not None:
+    if schema.severity > Severity.NOTE:
         return [schema]
-    findings = [Finding("schema-version", Severity.OK, f"the schema is at version {SCHEMA_VERSION}, as it should be")]
+    findings = [schema]
     for check in CHECKS:
         try:
             findings += check.judge(reader.facts(check.facts), limits)
