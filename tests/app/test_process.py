@@ -105,3 +105,42 @@ def test_an_idle_worker_stops_at_once_and_leaves_the_list(dsn: str, started: Sta
         assert started.stopped_in() < IN_TIME + BUSY_MACHINE
         assert started.process.returncode == 0
         assert workers() == 0
+
+
+def test_a_log_that_hangs_does_not_hold_up_the_exit(dsn: str) -> None:
+    command = [sys.executable, "-m", "howdah", "worker", "-m", "tests.app.hanging_log", "--grace", str(GRACE)]
+    process = subprocess.Popen(
+        command, cwd=TOP, env={**os.environ, "HOWDAH_DSN": dsn}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    try:
+        with psycopg.connect(dsn, autocommit=True) as connection:
+            worker = "SELECT 1 FROM howdah.workers WHERE pid = %s"
+            wait_until(lambda: connection.execute(worker, [process.pid]).fetchone(), what="the worker", timeout=20)
+        began = time.monotonic()
+        process.send_signal(signal.SIGTERM)
+        process.wait(timeout=30)
+        assert time.monotonic() - began < IN_TIME + BUSY_MACHINE
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_a_host_that_has_drained_keeps_its_own_signals_in_its_children(dsn: str) -> None:
+    code = """
+import os, signal
+from howdah import Worker
+from tests.app.handlers_that_hang import look
+
+heard = []
+signal.signal(signal.SIGTERM, lambda *_: heard.append(1))
+Worker(kinds=[look]).drain()
+child = os.fork()
+if child == 0:
+    os.kill(os.getpid(), signal.SIGTERM)
+    os._exit(7 if heard else 1)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=TOP, env={**os.environ, "HOWDAH_DSN": dsn}, capture_output=True, text=True
+    )
+    assert done.stdout == "7\n", done.stderr

@@ -66,6 +66,26 @@ async def hello(name: str) -> str:
     return f"hello {name}"
 
 
+@job
+def leave_things(ctx: Context) -> None:
+    with ctx.transaction() as connection:
+        connection.execute("CREATE TEMP TABLE left_behind (n integer)")
+        connection.execute("SELECT pg_advisory_lock(42)")
+        connection.execute("LISTEN left_behind")
+        connection.execute("SET work_mem = '1MB'")
+
+
+@job
+def find_things(ctx: Context) -> list[Any]:
+    with ctx.transaction() as connection:
+        row = connection.execute(
+            "SELECT to_regclass('pg_temp.left_behind')::text, (SELECT count(*) FROM pg_listening_channels()),"
+            " (SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid()),"
+            " current_setting('work_mem') <> '1MB'"
+        ).fetchone()
+    return list(row or ())
+
+
 async def run_until(worker: Worker, ended: Coroutine[Any, Any, Any]) -> Any:
     working = asyncio.create_task(worker.run_async())
     try:
@@ -204,3 +224,11 @@ def test_memory_descriptors_and_threads_stay_flat(dsn: str) -> None:
 
     wait_until(settled, what="descriptors and threads to be as before")
     assert _now()[0] - before[0] < 2 * 2**20
+
+
+def test_what_a_handler_leaves_on_its_connection_does_not_reach_the_next_one(dsn: str) -> None:
+    with Client(dsn) as client:
+        leave_things.options(priority=-1).enqueue(client)
+        found = find_things.enqueue(client).id
+        assert Worker(dsn, [leave_things, find_things], queues={"default": 1}).drain().completed == 2
+        assert client.get(found).result == [None, 0, 0, True]

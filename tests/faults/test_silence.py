@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import signal
+import socket
 import time
 from typing import Any
 
 import psycopg
 import pytest
+from psycopg.conninfo import make_conninfo
 
 from howdah import Client
 from howdah.model.errors import Unreachable
-from howdah.store import claiming
+from howdah.store import claiming, pool
 from howdah.store.connections import Connections
 from howdah.store.keeper_connection import KeeperConnection
 from tests.faults import kinds
@@ -112,3 +114,18 @@ def test_a_statement_that_is_given_up_does_not_wait_on_in_the_server(
         wait_until(lambda: not conn.execute(waiting).fetchone(), what="the backend to end")
     assert connections.run(claiming.asked([])) == {}
     connections.close()
+
+
+@pytest.mark.usefixtures("effects")
+def test_a_listening_address_that_does_not_answer_is_the_listeners_trouble_alone(
+    dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        silent_dsn = make_conninfo(dsn, host="127.0.0.1", port=silent.getsockname()[1])
+        monkeypatch.setenv("HOWDAH_LISTEN_DSN", silent_dsn)
+        with working(dsn):
+            for _ in range(3):
+                monkeypatch.setattr(pool, "IDLE", 0.0)  # so that connections have to be made meanwhile
+                with Client(dsn) as client:
+                    enqueued = [kind.enqueue(client).id for kind in (kinds.note, kinds.write, kinds.write_blocking)]
+                all_completed(dsn, enqueued)

@@ -102,7 +102,7 @@ def test_one_that_hangs_is_killed_in_time_and_the_status_says_so(supervise: Supe
     began = time.monotonic()
     supervisor.signal(signal.SIGTERM)
     assert supervisor.wait() == 1
-    assert time.monotonic() - began < GRACE + 2.2
+    assert time.monotonic() - began < GRACE + 2 + 1  # the last one for a busy machine
     assert supervisor.alive == []
 
 

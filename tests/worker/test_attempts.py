@@ -26,6 +26,7 @@ from howdah.model.outcome import (
     RetryAfter,
     Snooze,
 )
+from howdah.model.source_errors import NothingSent
 from howdah.worker.attempt import Attempt
 from howdah.worker.context import Context
 from howdah.worker.handler import Handler
@@ -293,3 +294,14 @@ def test_a_handler_in_a_thread_does_not_block_the_loop() -> None:
         assert done.completed == 2
 
     go(both)
+
+
+def test_a_start_that_was_never_sent_gives_the_job_back() -> None:
+    async def never() -> None:
+        raise AssertionError("it must not begin")
+
+    source = FakeSource(job("never", needs_start=True))
+    source.errors["start"] = [NothingSent("no connection")]
+    asyncio.run(work_loop(source, never).drain(limit=1))
+    ((_, report),) = source.reports
+    assert (report.event, report.excused) == (Event.RELEASE, True)

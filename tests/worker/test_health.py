@@ -118,3 +118,18 @@ def test_an_event_loop_that_a_handler_blocks_is_seen_from_outside() -> None:
         assert seen[0].stalled["event loop"] >= 999
 
     go(main)
+
+
+def test_a_worker_that_has_stopped_is_not_stalled() -> None:
+    async def main() -> None:
+        source = FakeSource()
+        loop = work_loop(source)
+        loop._pulses._clock = clock = Clock()
+        working = asyncio.create_task(loop.run())
+        await source.until(lambda: "wait" in source.calls)
+        loop.stop()
+        await working
+        clock.now += 1000
+        assert loop.health().alive
+
+    go(main)

@@ -6,7 +6,7 @@ import asyncio
 import contextvars
 import threading
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -287,5 +287,87 @@ def test_a_stop_while_the_lifespan_begins_ends_at_once() -> None:
         loop.stop()
         await working
         assert "open" not in source.calls
+
+    go(main)
+
+
+def test_a_middleware_that_stops_waiting_still_waits_for_the_thread() -> None:
+    """Or the handler would go on in a transaction that has been ended, beside the next attempt."""
+
+    async def main() -> None:
+        def slow(ctx: Context) -> int:
+            with ctx.transaction():
+                began.set()
+                assert let_go.wait(DEADLINE)
+            seen.append(ctx.cancel_requested)
+            return 3
+
+        async def impatient(job: ClaimedJob, call_next: CallNext) -> Any:
+            async with asyncio.timeout(0.02):
+                return await call_next(job)
+
+        seen: list[Any] = []
+        began, let_go = threading.Event(), threading.Event()
+        source = FakeSource(job())
+        loop = worker(source, slow, Seams((impatient,)), context=True)
+        working = asyncio.create_task(loop.drain(limit=1))
+        await wait_for_thread(began)
+        (attempt,) = loop._running
+        while attempt.cancel is None:
+            await asyncio.sleep(0.005)
+        assert (source.reports, source.transactions[0].log) == ([], ["open"])
+        let_go.set()
+        await working
+        assert seen == ["timeout"]
+        assert source.transactions[0].log == ["open", "abandon"]
+        ((_, report),) = source.reports
+        assert report.error is not None
+        assert (report.event, report.error.event) == (Event.FAIL, "timeout")
+
+    go(main)
+
+
+def test_a_lifespan_that_breaks_ends_the_worker_and_is_raised() -> None:
+    async def main() -> None:
+        @asynccontextmanager
+        async def refreshing() -> AsyncIterator[None]:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(refresh())
+                yield
+
+        async def refresh() -> None:
+            await broken.wait()
+            raise ValueError("the token cannot be refreshed")
+
+        broken = asyncio.Event()
+        source = FakeSource(job())
+        loop = worker(source, awaited, Seams(lifespan=refreshing))
+        working = asyncio.create_task(loop.run())
+        await source.until(lambda: source.reports)
+        broken.set()
+        with pytest.raises(ExceptionGroup) as raised:
+            await working
+        assert raised.group_contains(ValueError, match="refreshed")
+        assert source.calls[-1] == "close"
+
+    go(main)
+
+
+def test_a_lifespan_that_just_ends_is_an_error_too() -> None:
+    @asynccontextmanager
+    async def swallowing() -> AsyncIterator[None]:
+        with suppress(asyncio.CancelledError):
+            yield
+
+    async def main() -> None:
+        source = FakeSource()
+        loop = worker(source, awaited, Seams(lifespan=swallowing))
+        working = asyncio.create_task(loop.run())
+        await source.until(lambda: "wait" in source.calls)
+        assert loop._lifespan._task is not None
+        loop._lifespan._task.cancel()
+        with pytest.raises((RuntimeError, asyncio.CancelledError)):
+            await working
+        assert source.calls[-1] == "close"
 
     go(main)

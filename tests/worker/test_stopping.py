@@ -6,16 +6,22 @@ import asyncio
 import logging
 import threading
 import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 
 from howdah.app.process import EXIT_AFTER, LEFT_OVERS
 from howdah.model.outcome import Event
+from howdah.worker import runner
 from howdah.worker import stopping as module
 from howdah.worker.context import Context
+from howdah.worker.loop import WorkLoop
+from howdah.worker.middleware import Seams
+from howdah.worker.settings import WorkerSettings
 from howdah.worker.verdict import GIVEN_BACK
-from tests.worker.fake_source import DEADLINE, FakeSource, filled, go, job, wait_for_thread, work_loop
+from tests.worker.fake_source import DEADLINE, WORKER, FakeSource, filled, go, job, wait_for_thread, work_loop
 
 
 async def quick() -> None: ...
@@ -283,5 +289,98 @@ def test_a_job_that_waits_for_a_thread_is_given_back() -> None:
         await working
         assert sorted(report.event for _, report in source.reports) == [Event.COMPLETE, Event.RELEASE]
         assert len(source.started) == 1
+
+    go(main)
+
+
+def test_a_job_that_waits_for_a_thread_is_given_back_at_once_by_a_stop() -> None:
+    async def main() -> None:
+        def hung() -> None:
+            began.set()
+            assert let_go.wait(DEADLINE)
+
+        began, let_go = threading.Event(), threading.Event()
+        source = FakeSource(job("hung"), job("hung"))
+        loop = work_loop(source, hung, threads=1)
+        working = asyncio.create_task(loop.run())
+        await wait_for_thread(began)
+        await source.until(lambda: loop._queues["default"].running == 2)
+        loop.stop()
+        await source.until(lambda: [report for _, report in source.reports] == [GIVEN_BACK])
+        let_go.set()
+        await working
+
+    go(main)
+
+
+def test_a_job_that_gets_no_thread_goes_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner, "THREAD_WAIT", 0.02)
+
+    async def main() -> None:
+        def hung() -> None:
+            began.set()
+            assert let_go.wait(DEADLINE)
+
+        began, let_go = threading.Event(), threading.Event()
+        source = FakeSource(job("hung"), job("hung"))
+        loop = work_loop(source, hung, threads=1)
+        working = asyncio.create_task(loop.drain())
+        await source.until(lambda: [report for _, report in source.reports] == [GIVEN_BACK])
+        let_go.set()
+        await working
+        assert loop._threads.room._value == 1
+
+    go(main)
+
+
+@pytest.mark.parametrize("cancelled", [False, True])
+def test_what_a_last_claim_brings_is_given_back(cancelled: bool) -> None:
+    async def main() -> None:
+        source = FakeSource(job("quick"))
+        claim, claiming, go_on = source.claim, asyncio.Event(), asyncio.Event()
+
+        async def slow(*quotas: Any) -> Any:
+            claiming.set()
+            await go_on.wait()
+            return await claim(*quotas)
+
+        source.claim = slow  # type: ignore[method-assign]
+        loop = work_loop(source, quick)
+        working = asyncio.create_task(loop.run())
+        await claiming.wait()
+        if cancelled:
+            working.cancel()
+        else:
+            loop.stop()
+        await asyncio.sleep(0)
+        go_on.set()
+        await asyncio.wait({working})
+        assert [report for _, report in source.reports] == [GIVEN_BACK]
+
+    go(main)
+
+
+def test_a_cancellation_while_it_ends_does_not_keep_it_from_closing() -> None:
+    async def main() -> None:
+        @asynccontextmanager
+        async def slow() -> AsyncIterator[None]:
+            yield
+            ending.set()
+            await go_on.wait()
+
+        ending, go_on = asyncio.Event(), asyncio.Event()
+        source = FakeSource()
+        settings = WorkerSettings({"default": 1}, poll=0.01, grace=DEADLINE)
+        loop = WorkLoop(source, {}, settings, worker=WORKER, seams=Seams(lifespan=slow))
+        working = asyncio.create_task(loop.run())
+        await source.until(lambda: "wait" in source.calls)
+        loop.stop()
+        await ending.wait()
+        working.cancel()
+        await asyncio.sleep(0)
+        go_on.set()
+        with pytest.raises(asyncio.CancelledError):
+            await working
+        assert (source.calls[-1], loop.health().phase) == ("close", "stopped")
 
     go(main)

@@ -206,3 +206,23 @@ def test_a_handler_that_makes_progress_is_kept() -> None:
         assert source.events() == {source.reports[0][0].id: Event.COMPLETE}
 
     go(main)
+
+
+def test_a_handler_is_not_told_again_and_again() -> None:
+    attempt = Attempt(job(), 0.0)
+    assert attempt.ask("cancelled")
+    assert not attempt.ask("superseded")
+    assert not attempt.ask("cancelled")
+    assert attempt.ask("stopping")
+
+
+def test_a_lease_is_not_kept_for_a_transaction_that_never_ends() -> None:
+    kept = Kept()
+    (attempt,) = kept.attempts
+    attempt.ended, attempt.settling_at = True, kept.clock()
+    kept.clock.now += 30
+    kept.keeper.extend()
+    assert len(kept.extended()) == 1
+    kept.clock.now += 31
+    kept.keeper.extend()
+    assert len(kept.extended()) == 1

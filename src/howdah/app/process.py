@@ -20,6 +20,7 @@ T = TypeVar("T")
 # timeout(1) and many a supervisor signal a process and then its group: one wish, not two.
 SAME_WISH = 0.5
 LEFT_OVERS = 0.15  # seconds for tasks that do not end when they are cancelled
+LAST_WORDS = 0.1  # seconds for a log that may hang
 EXIT_AFTER = 1.85  # seconds beyond the grace period after which the process ends, whatever hangs
 HEARD = (signal.SIGTERM, signal.SIGINT)
 
@@ -73,13 +74,14 @@ class Signals:
         self._writer.setblocking(False)
         self._wakeup_before = signal.set_wakeup_fd(self._writer.fileno(), warn_on_full_buffer=False)
         self._before = {number: signal.signal(number, _only_wake) for number in HEARD}
-        os.register_at_fork(after_in_child=_forget_signals)
+        _heard_here.add(self)
         self._thread = threading.Thread(target=self._listen, name="howdah-signals", daemon=True)
         self._thread.start()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        _heard_here.discard(self)
         for number, handler in self._before.items():
             signal.signal(number, handler)
         signal.set_wakeup_fd(self._wakeup_before)
@@ -105,20 +107,17 @@ class Signals:
         if self._stopped_at is None:
             self._stopped_at = now
             self._exit_at = now + self._grace + EXIT_AFTER
-            log.info("%s: stopping, at most %g s; a second signal abandons what runs", number.name, self._grace)
             self._stop()
+            _say(logging.INFO, f"{number.name}: stopping, at most {self._grace:g} s; a second abandons what runs")
         elif now - self._stopped_at >= SAME_WISH:
             self._exit_at = min(self._exit_at or now, now + EXIT_AFTER)
-            log.warning("%s again: what runs is abandoned, its leases expire", number.name)
             self._abandon()
+            _say(logging.WARNING, f"{number.name} again: what runs is abandoned, its leases expire")
 
 
 def leave_now(why: str, status: int = 1) -> None:
     """End the process without waiting for anybody: neither threads, nor atexit, nor a hanging event loop."""
-    log.error("the process ends at once: %s", why)
-    for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(OSError, ValueError):
-            stream.flush()
+    _say(logging.ERROR, f"the process ends at once: {why}").join(LAST_WORDS)
     os._exit(status)
 
 
@@ -132,15 +131,34 @@ def leave_within(seconds: float, status: int = 0) -> None:
     threading.Thread(target=wait, name="howdah-exit", daemon=True).start()
 
 
+def _say(level: int, what: str) -> threading.Thread:
+    """Log and flush, in a thread: a log that hangs, as a full pipe does, must not hold up the end."""
+
+    def say() -> None:
+        log.log(level, what)
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(OSError, ValueError):
+                stream.flush()
+
+    thread = threading.Thread(target=say, name="howdah-last-words", daemon=True)
+    thread.start()
+    return thread
+
+
 def _only_wake(_number: int, _frame: object) -> None:
     """The signal's number has been written for the thread that listens."""
 
 
 def _forget_signals() -> None:
     """A process that a handler forks must die of its signals, and not pass them on to the worker."""
-    signal.set_wakeup_fd(-1)
-    for number in HEARD:
-        signal.signal(number, signal.SIG_DFL)
+    if _heard_here:
+        signal.set_wakeup_fd(-1)
+        for number in HEARD:
+            signal.signal(number, signal.SIG_DFL)
+
+
+_heard_here: set[Signals] = set()
+os.register_at_fork(after_in_child=_forget_signals)
 
 
 def _loop_is_running() -> bool:

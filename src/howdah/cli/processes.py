@@ -76,6 +76,7 @@ def _endpoint(supervisor: Supervisor, host: str, port: int) -> Endpoint:
 
     def places() -> list[Asked]:
         found = [(place.number, place.child) for place in supervisor.places]
-        return [Asked(number, child.pid, child.port) if child else Asked(number, None, None) for number, child in found]
+        ready = [(number, child if child and child.heard.loaded else None) for number, child in found]
+        return [Asked(number, child.pid, child.port) if child else Asked(number, None, None) for number, child in ready]
 
     return Endpoint(lambda path: answer(path, places()), host=host, port=port)

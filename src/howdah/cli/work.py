@@ -193,6 +193,7 @@ def drain(
     \b
     howdah drain -m shop.jobs --timeout 50
     """
+    from howdah.app.process import leave_within
     from howdah.cli import show
 
     log_to_stderr("warning")
@@ -200,8 +201,9 @@ def drain(
     with _heeding_signals(built):
         drained = built.drain(limit=limit, timeout=timeout)
     show.record(asdict(drained), output)
-    if strict and drained.discarded:
-        ctx.exit(FAILED)
+    status = FAILED if strict and drained.discarded else 0
+    leave_within(built.grace_left() + LAST_THREADS, status)
+    ctx.exit(status)
 
 
 @contextmanager

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from howdah.model.errors import Unreachable
+
 
 class TransactionFailed(Exception):
     """The handler's own writes cannot be committed, and all is rolled back; `cause` says why.
@@ -12,6 +14,10 @@ class TransactionFailed(Exception):
     def __init__(self, cause: BaseException) -> None:
         super().__init__(cause)
         self.cause = cause
+
+
+class NothingSent(Unreachable):
+    """No connection could be had, so that certainly nothing was done."""
 
 
 class BatchRefused(Exception):

@@ -23,7 +23,7 @@ from howdah.store.settling import settle_in_transaction
 from howdah.store.trouble import is_lost, own_errors
 
 # What a handler has set on its connection must not reach the next one's.
-FORGET = "RESET ALL; RESET ROLE"
+FORGET = "RESET ALL; RESET ROLE; UNLISTEN *; CLOSE ALL; DISCARD TEMP; SELECT pg_advisory_unlock_all()"  # not the plans
 # Seconds for a connection to begin on while the database is away: a restart should cost no attempt, nor should a
 # connection that fell silent.
 WAIT = 15.0

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 import psycopg
 
-from howdah.model.errors import Unreachable
+from howdah.model.source_errors import NothingSent
 from howdah.store.trouble import is_lost, one_line
 
 # Seconds between two tries to connect while none succeeds: about one in two seconds for the whole process.
@@ -75,7 +75,7 @@ class Contact:
             if self._refused is None:
                 return
             if self._trying or self._clock() < self._next_try:
-                raise Unreachable(f"no connection to PostgreSQL, it was tried just now: {self._refused}")
+                raise NothingSent(f"no connection to PostgreSQL, it was tried just now: {self._refused}")
             self._trying = True
 
     def _failed(self, error: Exception) -> None:

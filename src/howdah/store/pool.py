@@ -14,10 +14,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Generic, TypeVar
 
+import psycopg
 from psycopg.pq import TransactionStatus
 
-from howdah.model.errors import Unreachable
+from howdah.model.source_errors import NothingSent
 from howdah.store.own_connection import OwnAsyncConnection, OwnConnection, is_usable
+from howdah.store.trouble import is_lost
 
 C = TypeVar("C", OwnConnection, OwnAsyncConnection)
 
@@ -76,11 +78,15 @@ class Pool:
 
     @contextmanager
     def connection(self) -> Iterator[OwnConnection]:
-        """A connection, which goes back afterwards. Raises what connecting raises, and Unreachable after WAIT."""
+        """A connection, which goes back afterwards.
+
+        Raises NothingSent where none can be had, at the latest after WAIT, and what else connecting raises.
+        """
         if not self._permits.acquire(timeout=WAIT):
-            raise Unreachable(_all_in_use(self._size))
+            raise NothingSent(_all_in_use(self._size))
         try:
-            connection = self._idle.take() or self._connect()
+            with _nothing_sent():
+                connection = self._idle.take() or self._connect()
             try:
                 yield connection
             finally:
@@ -113,9 +119,10 @@ class AsyncPool:
             async with asyncio.timeout(WAIT):
                 await self._permits.acquire()
         except TimeoutError:
-            raise Unreachable(_all_in_use(self._size)) from None
+            raise NothingSent(_all_in_use(self._size)) from None
         try:
-            connection = self._idle.take() or await self._connect()
+            with _nothing_sent():
+                connection = self._idle.take() or await self._connect()
             try:
                 yield connection
             finally:
@@ -130,3 +137,13 @@ class AsyncPool:
 
 def _all_in_use(size: int) -> str:
     return f"all {size} connections have been in use for {WAIT:g} s; do less at once, or keep transactions short"
+
+
+@contextmanager
+def _nothing_sent() -> Iterator[None]:
+    try:
+        yield
+    except psycopg.Error as error:
+        if not is_lost(error):
+            raise
+        raise NothingSent(f"cannot reach PostgreSQL: {error}") from error

@@ -116,7 +116,9 @@ class PooledSource(Source):
         super().__init__(self.connections)
         self._blocking = Connections(conninfo, size=threads, contact=contact, patience=PATIENCE)
         self._keeper = KeeperConnection(conninfo, contact=contact, patience=PATIENCE)
-        self._bell = Bell(for_listening(conninfo), self.connections, queues, contact=contact)
+        # Another address may be away by itself, which is the listener's trouble alone.
+        address = for_listening(conninfo)
+        self._bell = Bell(address, self.connections, queues, contact=contact if address == conninfo else Contact())
 
     async def open(self, worker: WorkerInfo, policies: Sequence[Policy]) -> None:
         """Register, and listen."""
@@ -142,7 +144,7 @@ class PooledSource(Source):
         claimed: list[ClaimedJob] = []
         try:
             return await self._runs.run(claiming.claim(quotas, limit, worker=self.worker.name, claimed=claimed))
-        except Exception:
+        except (Exception, asyncio.CancelledError):
             if not claimed:
                 raise
             return claimed

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import select
+import selectors
 import signal
 import socket
 from collections.abc import Iterable, Sequence
@@ -44,7 +44,10 @@ class Wakeups:
 
     def wait(self, others: Sequence[socket.socket], timeout: float | None) -> list[int]:
         """The numbers that came. Returns too when another socket has something to read, or at the timeout."""
-        select.select([self._read, *others], [], [], timeout)
+        with selectors.DefaultSelector() as selector:
+            for one in (self._read, *others):
+                selector.register(one, selectors.EVENT_READ)
+            selector.select(timeout)
         try:
             return list(self._read.recv(4096))
         except BlockingIOError:

@@ -46,6 +46,7 @@ class Attempt:
     task: asyncio.Task[Any] | None = None
     in_thread: bool = False  # a thread runs the handler: cancelling the task would end only the wait for it
     transaction: Transaction | None = None
+    settling_at: float | None = None  # when its own transaction began to end
     progress: str | None = None
     progress_sent: str | None = None
     send_until: float = 0.0  # when its report is given up
@@ -66,15 +67,17 @@ class Attempt:
     @property
     def stuck(self) -> bool:
         """Whether its handler goes on although it has no right to any more."""
-        return self.cancel in ("lost", "timeout") and not self.ended
+        return not self.ended and self.cancel in ("lost", "timeout")
 
     def is_silent(self, now: float) -> bool:
         """Whether its handler has said nothing for longer than its kind allows."""
         return not self.ended and now - self.heard_at >= self.stall_timeout
 
     def is_left_to_end(self, now: float) -> bool:
-        """Whether its lease is not extended any more, so that a handler that never ends does not hold the job."""
-        return not self.ended and (self.cancel == "timeout" or self.is_silent(now))
+        """Whether its lease is not extended any more, so that what never ends does not hold the job."""
+        if self.ended:
+            return self.settling_at is not None and now - self.settling_at >= self.job.lease_seconds
+        return self.cancel == "timeout" or self.is_silent(now)
 
     @property
     def fence_at(self) -> float:
@@ -88,7 +91,8 @@ class Attempt:
             return False
         if self.cancel is None or reason in ("timeout", "lost"):
             self.cancel = reason
-        return True
+            return True
+        return reason == "stopping"  # the last word to a handler that has been told before
 
     def needs_extension(self, now: float) -> bool:
         """Whether its age, or its handler, asks for an extension."""

@@ -52,15 +52,17 @@ class Claimer:
 
     async def run(self) -> None:
         """Claim until `stop`."""
-        while not self._stopping:
-            self._pulse.beat()
-            try:
-                await self._turn()
-            except Exception as error:
-                await self._back_off(error)
-            else:
-                self._trouble.over()
-        self._pulse.rest()
+        try:
+            while not self._stopping:
+                self._pulse.beat()
+                try:
+                    await self._turn()
+                except Exception as error:
+                    await self._back_off(error)
+                else:
+                    self._trouble.over()
+        finally:
+            self._pulse.rest()
 
     async def run_dry(self, limit: int | None, flush: Callable[[], Awaitable[None]]) -> None:
         """Claim until nothing comes and nothing runs, or until `limit` jobs were claimed and have ended."""

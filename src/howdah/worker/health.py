@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -74,10 +75,20 @@ class Pulses:
     def look(self, phase: Phase) -> Health:
         """How all of them are."""
         now = self._clock()
-        seen = {name: pulse.stalled_for(now) for name, pulse in tuple(self._pulses.items())}
+        seen = {} if phase == "stopped" else {n: pulse.stalled_for(now) for n, pulse in tuple(self._pulses.items())}
         silent = now - self._answered_at
         return Health(
             phase,
             {name: seconds for name, seconds in seen.items() if seconds is not None},
             silent if silent > ANSWERED_WITHIN else None,
         )
+
+
+async def tick(pulse: Pulse) -> None:
+    """The event loop's own sign of life, until it is cancelled."""
+    try:
+        while True:
+            pulse.beat()
+            await asyncio.sleep(1)
+    finally:
+        pulse.rest()

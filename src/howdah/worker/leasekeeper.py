@@ -115,8 +115,10 @@ class LeaseKeeper:
             due = [attempt for attempt in attempts if attempt.needs_extension(now)]
             for first in range(0, len(due), MAX_EXTENSIONS):
                 self._extend(due[first : first + MAX_EXTENSIONS])
-            self._ask(now, attempts)
-            self._beat(now)
+            if not self._over:
+                self._ask(now, attempts)
+            if not self._over:
+                self._beat(now)
         except Exception as error:
             if not self._over:
                 self._trouble.say(error)

@@ -20,7 +20,18 @@ class Lifespan:
         self._make = make
         self._entered = asyncio.Event()
         self._over = asyncio.Event()
+        self._broken = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
+
+    async def break_down(self) -> None:
+        """Wait until it ends although it should not; for ever, if it does not."""
+        await self._broken.wait()
+
+    def complain(self) -> None:
+        """Raise what ended it before its time, if something did."""
+        if self._broken.is_set() and self._task is not None:
+            self._task.result()
+            raise RuntimeError("the lifespan ended by itself while the worker needed it")
 
     async def begin(self) -> None:
         """Enter. Raises what entering raises."""
@@ -47,10 +58,14 @@ class Lifespan:
         if not task.done():
             log.warning("the lifespan did not end in time")
             task.cancel()
-        elif self._entered.is_set() and not task.cancelled() and (error := task.exception()):
+        elif not self._broken.is_set() and not task.cancelled() and (error := task.exception()):
             log.error("the lifespan failed as it ended", exc_info=error)
 
     async def _live(self, make: MakeLifespan) -> None:
-        async with make():
-            self._entered.set()
-            await self._over.wait()
+        try:
+            async with make():
+                self._entered.set()
+                await self._over.wait()
+        finally:
+            if self._entered.is_set() and not self._over.is_set():
+                self._broken.set()

@@ -15,7 +15,7 @@ from howdah.worker import stopping
 from howdah.worker.attempt import Attempt
 from howdah.worker.claimer import Claimer
 from howdah.worker.handler import Handler
-from howdah.worker.health import Health, Phase, Pulse, Pulses
+from howdah.worker.health import Health, Phase, Pulses, tick
 from howdah.worker.leasekeeper import LeaseKeeper
 from howdah.worker.lifespan import Lifespan
 from howdah.worker.middleware import NO_SEAMS, Seams
@@ -30,6 +30,7 @@ from howdah.worker.suspects import Suspects
 from howdah.worker.tally import Tally
 from howdah.worker.threads import Threads
 from howdah.worker.verdict import GIVEN_BACK
+from howdah.worker.waiting import to_its_end
 
 log = logging.getLogger(__name__)
 
@@ -117,20 +118,25 @@ class WorkLoop:
         self._claiming = claiming = asyncio.ensure_future(self._work(claim))
         settling = asyncio.ensure_future(self._settler.run())
         unclaimed = asyncio.ensure_future(self._unclaimed.wait())
-        ticking = asyncio.ensure_future(_tick(self._pulses.of("event loop")))
+        broken = asyncio.ensure_future(self._lifespan.break_down())
+        ticking = asyncio.ensure_future(tick(self._pulses.of("event loop")))
         slots = [asyncio.ensure_future(self._slot(q)) for q in self._queues.values() for _ in range(q.slots)]
         for step in tuple(self._asked):  # before there was a loop to ask
             step()
         try:
-            await asyncio.wait({claiming, settling, unclaimed}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({claiming, settling, unclaimed, broken}, return_when=asyncio.FIRST_COMPLETED)
         finally:
+            self._stop()
             try:
+                await asyncio.wait({claiming, unclaimed}, return_when=asyncio.FIRST_COMPLETED)
                 await self._finish(slots, settling)
             finally:
-                await self._end([claiming, settling, unclaimed, ticking, *slots])
+                ends = self._end([claiming, settling, unclaimed, broken, ticking, *slots])
+                await to_its_end(asyncio.ensure_future(ends))
         for task in (claiming, settling):
             if task.done() and not task.cancelled():
                 task.result()  # what `open` raised; else only a bug, and that must be seen
+        self._lifespan.complain()
 
     async def _work(self, claim: Callable[[], Awaitable[None]]) -> None:
         await self._lifespan.begin()
@@ -217,6 +223,8 @@ class WorkLoop:
             if not attempt.in_thread:
                 attempt.task.cancel()
         elif attempt.lost and (queue := self._queues[attempt.job.queue]).drop(attempt):
+            self._let_go((attempt,))
+            self._tally.lost(attempt)
             self._claimer.changed(queue)
 
     def _ask(self, step: Callable[[], None]) -> None:
@@ -236,7 +244,7 @@ class WorkLoop:
         if self._phase == "working":
             self._observers.tell(WorkerStopping(self._worker))
         self._phase = "stopping"
-        self._runner.stopping = True
+        self._runner.stop()
         self._claimer.stop()
         self._keeper.wake()  # the next beat says so
         for queue in self._queues.values():
@@ -254,7 +262,6 @@ class WorkLoop:
         self._stop_claiming()
 
     async def _finish(self, slots: Sequence[asyncio.Future[None]], settling: asyncio.Future[None]) -> None:
-        self._stop()
         over = self._stopping.over_at
         await self._stopping.until(slots, over)
         for attempt in tuple(self._running):
@@ -287,9 +294,3 @@ class WorkLoop:
             log.warning("the source did not close in time")
         elif not closing.cancelled() and (error := closing.exception()):
             log.warning("the source did not close: %r", error)
-
-
-async def _tick(pulse: Pulse) -> None:
-    while True:
-        pulse.beat()
-        await asyncio.sleep(1)

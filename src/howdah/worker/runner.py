@@ -13,6 +13,7 @@ from howdah.events import JobBegan
 from howdah.model.errors import LeaseLost
 from howdah.model.job import ClaimedJob, JobState
 from howdah.model.outcome import Event, Report, entry
+from howdah.model.source_errors import NothingSent
 from howdah.worker.attempt import Attempt
 from howdah.worker.context import Context
 from howdah.worker.handler import Handler
@@ -24,8 +25,10 @@ from howdah.worker.suspects import Suspects
 from howdah.worker.threads import Threads
 from howdah.worker.transaction import Transaction
 from howdah.worker.verdict import GIVEN_BACK, after_failed_settle, interrupted, verdict
+from howdah.worker.waiting import to_its_end
 
 UNKNOWN_KIND_DELAY = 60.0  # seconds: about as long as a rolling deploy takes
+THREAD_WAIT = 5.0  # seconds that a job waits for a thread before it goes back, since hung handlers may have them all
 
 log = logging.getLogger(__name__)
 
@@ -46,7 +49,7 @@ Returned: TypeAlias = tuple[Any, BaseException | None]
 
 
 class Runner:
-    """Runs attempts, each once. `stopping`: begin nothing more."""
+    """Runs attempts, each once."""
 
     def __init__(
         self,
@@ -59,7 +62,7 @@ class Runner:
         observers: Observers,
         clock: Callable[[], float],
     ) -> None:
-        self.stopping = False
+        self._stopped = asyncio.Event()
         self._source = source
         self._handlers = handlers
         self._threads = threads
@@ -69,6 +72,15 @@ class Runner:
         self._observers = observers
         self._clock = clock
         self._warned: set[str] = set()
+
+    @property
+    def stopping(self) -> bool:
+        """Whether nothing more is to begin."""
+        return self._stopped.is_set()
+
+    def stop(self) -> None:
+        """Begin nothing more."""
+        self._stopped.set()
 
     async def run(self, attempt: Attempt) -> Ended:
         """Run the job's handler; whatever that does, this only raises CancelledError."""
@@ -84,10 +96,30 @@ class Runner:
             return Report(Event.FAIL, error=entry("undecodable", error))
         if handler.is_async:
             return await self._attempt(attempt, handler, arguments)
-        async with self._threads.room:
-            if self.stopping:
-                return GIVEN_BACK
+        if not await self._has_thread():
+            return GIVEN_BACK
+        try:
             return await self._attempt(attempt, handler, arguments)
+        finally:
+            self._threads.room.release()
+
+    async def _has_thread(self) -> bool:
+        """Whether there is a thread for a handler, now or soon; its room is to be released then."""
+        room = self._threads.room
+        if not room.locked():
+            await room.acquire()
+            return True
+        acquiring, stopped = asyncio.ensure_future(room.acquire()), asyncio.ensure_future(self._stopped.wait())
+        try:
+            await asyncio.wait({acquiring, stopped}, timeout=THREAD_WAIT, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            stopped.cancel()
+            has_one = acquiring.done() and not acquiring.cancelled()
+            if not has_one:
+                acquiring.cancel()
+            elif self.stopping:
+                room.release()
+        return has_one and not self.stopping
 
     def _unknown(self, kind: str) -> Report:
         if kind not in self._warned:
@@ -127,6 +159,10 @@ class Runner:
             except LeaseLost as lost:
                 attempt.ask("lost")
                 log.info("not begun: %s", lost)
+            except NothingSent as error:
+                attempt.started = False
+                attempt.ask("stopping")
+                log.info("job %d is not begun and given back: %s", attempt.job.id, error)
             except Exception as error:
                 attempt.ask("lost")
                 log.warning("job %d is not begun and left to expire, its start failed: %r", attempt.job.id, error)
@@ -155,11 +191,15 @@ class Runner:
             return None, cancelled  # before its first instruction
 
     async def _in_thread(self, attempt: Attempt, call: Callable[[], Any]) -> Any:
+        """The handler in its thread. A middleware that does not wait any more has to: the thread cannot be stopped."""
         attempt.in_thread = True
+        running = asyncio.ensure_future(self._threads.run(partial(_returned, call)))
         try:
-            value, error = await self._threads.run(partial(_returned, call))
+            value, error = await to_its_end(running, lambda: _give_up(attempt))
         finally:
             attempt.in_thread = False
+            if attempt.cancel in ("lost", "timeout") and attempt.task is not None:
+                attempt.task.cancel()  # told while the thread ran; what the middleware does now is of no use
         if error is not None:
             raise error
         return value
@@ -183,6 +223,7 @@ class Runner:
         self, attempt: Attempt, transaction: Transaction, report: Report | None, commit: bool, *, is_async: bool
     ) -> Ended:
         """The attempt's transaction, committed together with the report or rolled back."""
+        attempt.settling_at = self._clock()
         if report is None or not commit:
             await self._abandoned(transaction, is_async)
             return report
@@ -201,6 +242,11 @@ class Runner:
             await transaction.aabandon()
         else:
             await self._threads.run(transaction.abandon)
+
+
+def _give_up(attempt: Attempt) -> None:
+    if attempt.cancel is None:
+        attempt.ask("timeout")
 
 
 async def _awaited(call: CallNext, job: ClaimedJob) -> Returned:

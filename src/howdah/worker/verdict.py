@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from typing import Any
 
 from howdah.model.errors import LeaseLost
@@ -58,7 +59,8 @@ def interrupted(attempt: Attempt) -> Report | None:
 def timed_out(attempt: Attempt, error: BaseException | None) -> Report:
     """What to report of a handler that ended after its time was up, whatever it says; `error` shows where it was."""
     where = None if error is None else entry("timeout", error).traceback
-    message = f"its handler took longer than {attempt.timeout:g} s"
+    limited = attempt.timeout < math.inf
+    message = f"its handler took longer than {attempt.timeout:g} s" if limited else "a middleware did not wait for it"
     return Report(Event.FAIL, error=ErrorEntry("timeout", "TimeoutError", message, where))
 
 
