@@ -82,7 +82,7 @@ def statement(operation: Operation[Any]) -> Selection:
 def test_the_newest_are_found_without_sorting_or_reading_the_rest(grown: psycopg.Connection, asked: str) -> None:
     query = statement(search.find(ASKED[asked], limit=LIMIT))
     plan = explain(grown, query.text, query.params)
-    assert buffers(plan) < 1_500
+    assert buffers(plan) < 3_000  # of some 10,000
     assert all(node["Actual Rows"] <= 10 * LIMIT for node in nodes(plan["Plan"]))
 
 

@@ -54,16 +54,21 @@ def test_only_a_working_worker_is_ready() -> None:
 
 def test_a_worker_says_where_it_is() -> None:
     async def main() -> None:
-        source = FakeSource()
-        loop = work_loop(source)
+        async def slow() -> None:
+            await let_go.wait()
+
+        let_go = asyncio.Event()
+        source = FakeSource(job("slow"))
+        loop = work_loop(source, slow)
         phases = [loop.health().phase]
         working = asyncio.create_task(loop.run())
-        await source.until(lambda: "wait" in source.calls)
+        await source.until(lambda: loop._running)
         assert loop.health().ready
         phases.append(loop.health().phase)
         loop.stop()
-        await source.until(lambda: loop.health().phase != "working")
+        await source.until(lambda: source.beats and source.beats[-1].stopping)
         phases.append(loop.health().phase)
+        let_go.set()
         await working
         phases.append(loop.health().phase)
         assert phases == ["starting", "working", "stopping", "stopped"]
