@@ -1,6 +1,7 @@
 # Needs Python >= 3.11, make, and nothing else: what it installs goes to .venv.
 #
 #   make demo      see it work: an embedded PostgreSQL, producers, workers      ARGS="--help" shows its options
+#   make bench     measure it beside raw SQL, for an hour; ARGS=--small tries it in minutes, ARGS="--help" has more
 #   make test      all tests; HOWDAH_TEST_SERVER=auto|dsn|docker|system|embedded chooses the PostgreSQL
 #   make check     format, lint, types, layers and the tests without a database
 #   make format    repair what can be repaired
@@ -17,13 +18,16 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format clean
+.PHONY: help demo bench test check format clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
 
 demo: .venv/.ready-for-demo
 	@$(BIN)/howdah demo $(ARGS)
+
+bench: .venv/.ready-for-demo
+	@$(BIN)/howdah bench $(ARGS)
 
 test: .venv/.ready-for-development
 	@$(BIN)/python -m pytest -n auto --maxprocesses=8 --dist worksteal $(ARGS)
