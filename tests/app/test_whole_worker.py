@@ -232,3 +232,14 @@ def test_what_a_handler_leaves_on_its_connection_does_not_reach_the_next_one(dsn
         found = find_things.enqueue(client).id
         assert Worker(dsn, [leave_things, find_things], queues={"default": 1}).drain().completed == 2
         assert client.get(found).result == [None, 0, 0, True]
+
+
+def test_a_worker_says_which_of_its_kinds_it_does_not_serve(dsn: str, caplog: pytest.LogCaptureFixture) -> None:
+    @job(queue="mail")
+    async def send() -> None: ...
+
+    Worker(dsn, [send, hello], queues={"mial": 2}).drain()
+    said = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert "queue default is not served here, where jobs of hello go: add it, -q default:10" in said
+    assert "queue mail is not served here, where jobs of send go: add it, -q mail:10" in said
+    assert "no kind of this worker goes to queue mial, did you mean 'mail'?" in said

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 from howdah import Client, JobState
 from tests.journey import kinds
@@ -97,3 +98,11 @@ def _seconds(command: list[str] | None = None) -> float:
     began = time.perf_counter()
     subprocess.run(command or [*HOWDAH, "--help"], stdout=subprocess.DEVNULL, check=True)
     return time.perf_counter() - began
+
+
+def test_a_refused_decoration_is_named_by_file_and_line(tmp_path: Path) -> None:
+    (tmp_path / "wrong.py").write_text("from howdah import job\n\n@job(on_crash='x')\ndef ship(): ...\n")
+    done = subprocess.run([*HOWDAH, "worker", "-m", "wrong"], cwd=tmp_path, capture_output=True, text=True, timeout=30)
+    assert done.returncode == 2
+    assert "wrong.py:3: on_crash='x': must be one of retry, discard, unknown" in done.stderr
+    assert "Traceback" not in done.stderr

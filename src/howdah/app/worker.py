@@ -18,6 +18,7 @@ from howdah.app.sources import SweepingSource, SweptSource
 from howdah.client.discovery import handlers_of
 from howdah.model.job import Drained, Policy, WorkerInfo
 from howdah.model.limits import Seconds, check_seconds, check_whole
+from howdah.model.nearest import nearest
 from howdah.store.source import PooledSource
 from howdah.worker.handler import Handler
 from howdah.worker.health import Health, Pulses
@@ -108,9 +109,6 @@ class Worker:
         """As `drain`, awaited."""
         limit = None if limit is None else check_whole("limit", limit, 1, 2**31)
         seconds = None if timeout is None else check_seconds("timeout", timeout)
-        for kind in self._kinds.values():
-            if kind.policy.queue not in self._settings.queues:
-                log.warning("kind %s goes to queue %s, which is not drained here", kind.name, kind.policy.queue)
         source = SweptSource(self._dsn, self._settings, self._kinds.values())
         return await self._loop(source, Pulses()).drain(limit, seconds)
 
@@ -138,6 +136,7 @@ class Worker:
     def _loop(self, source: PooledSource, pulses: Pulses) -> WorkLoop:
         for kind in self._kinds.values():
             kind.resolve()
+        self._warn_of_queues()
         self._work = WorkLoop(
             source,
             self._handlers(),
@@ -150,6 +149,16 @@ class Worker:
         if self._stopping:
             self._work.stop()
         return self._work
+
+    def _warn_of_queues(self) -> None:
+        served = self._settings.queues
+        used = {kind.policy.queue for kind in self._kinds.values()}
+        for queue in sorted(used - set(served)):
+            kinds = ", ".join(kind.name for kind in self._kinds.values() if kind.policy.queue == queue)
+            log.warning("queue %s is not served here, where jobs of %s go: add it, -q %s:10", queue, kinds, queue)
+        for queue in served:
+            if self._kinds and queue not in used and (hint := nearest(queue, used)):
+                log.warning("no kind of this worker goes to queue %s%s", queue, hint)
 
     def _policies(self) -> list[Policy]:
         return [kind.policy for kind in self._kinds.values()]

@@ -6,6 +6,7 @@ import logging
 import os
 import signal
 import sys
+import traceback
 from contextlib import contextmanager
 from dataclasses import asdict
 from importlib import import_module
@@ -17,7 +18,7 @@ from click.core import ParameterSource
 
 from howdah.cli import options
 from howdah.cli.main import FAILED
-from howdah.model.errors import HowdahError
+from howdah.model.errors import HowdahError, InvalidOption
 from howdah.supervise import lifeline
 
 if TYPE_CHECKING:
@@ -246,6 +247,16 @@ def _worker(
     return built[0]
 
 
+def _place_of_a_decoration(error: Exception) -> str | None:
+    """The file and line whose `@job(…)` was refused; None for what went wrong elsewhere."""
+    frames = traceback.extract_tb(error.__traceback__)
+    ours = str(Path(__file__).parents[1])
+    if not frames or not frames[-1].filename.startswith(ours):
+        return None
+    theirs = [frame for frame in frames if not frame.filename.startswith((ours, "<frozen"))]
+    return f"{theirs[-1].filename}:{theirs[-1].lineno}" if theirs else None
+
+
 def _load(name: str) -> Any:
     module_name, _, attribute = name.partition(":")
     here = str(Path.cwd())
@@ -257,6 +268,10 @@ def _load(name: str) -> Any:
         if error.name and not module_name.startswith(error.name):
             raise
         raise click.UsageError(f"-m {module_name}: no such module here or on PYTHONPATH") from None
+    except (InvalidOption, TypeError) as error:
+        if (place := _place_of_a_decoration(error)) is None:
+            raise
+        raise click.UsageError(f"-m {module_name}: {place}: {error}") from None
     if not attribute:
         return module
     from howdah import Worker

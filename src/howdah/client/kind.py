@@ -188,6 +188,7 @@ def job(
     on_supersede: OnSupersede = "cancel",
     on_discard: str | AnyKind | None = None,
     on_unknown: str | AnyKind | None = None,
+    **unknown: Any,
 ) -> Any:
     """Make a handler a kind of job: `@job` alone, or with options.
 
@@ -195,6 +196,8 @@ def job(
     `retry` there is one attempt with `on_crash="unknown"`, else ten. `on_discard` and `on_unknown` follow such an end.
     Raises InvalidOption for an option, and TypeError for a function that cannot be a handler.
     """
+    for option in unknown:
+        raise TypeError(f"@job has no option {option!r}{nearest(option, inspect.signature(job).parameters)}")
     patience = Patience(_limit("timeout", timeout), _limit("stall_timeout", stall_timeout))
     name = None if kind is None else check_name("kind", kind)
     policy = functools.partial(

@@ -283,6 +283,8 @@ class WorkLoop:
             log.error("%d reports were not sent, their leases expire", self._settler.unsent)
         await self._lifespan.end(max(stopping.LIFESPAN_ENDS, self._stopping.left()))
         self._observers.tell(WorkerStopped(self._worker))
+        left = len(self._running)
+        log.info("stopped%s", f", {left} attempts are left to their leases" if left else "")
         self._phase = "stopped"
         await self._close()
 
