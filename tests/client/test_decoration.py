@@ -90,7 +90,7 @@ def test_an_option_of_the_kind_is_checked_at_decoration(options, name, problem):
 
 
 def test_an_unknown_option_of_the_kind_is_a_type_error():
-    with pytest.raises(TypeError, match="has no option .retries., did you mean .retry."):
+    with pytest.raises(TypeError, match=r"has no option .retries., did you mean .retry."):
         job(retries=3)
 
 
