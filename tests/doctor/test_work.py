@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import psycopg
@@ -66,6 +67,18 @@ def test_living_workers_that_do_not_sweep(dsn: str, conn: psycopg.Connection[Any
     assert ask(dsn) == {}
     conn.execute("UPDATE howdah.sweeps SET last_at = last_at - interval '10 minutes'")
     assert "10 min" in only(ask(dsn), "sweeps", Severity.WARNING).title
+
+
+def test_a_kind_that_no_worker_of_today_has(dsn: str, conn: psycopg.Connection[Any]) -> None:
+    """A handler that was renamed: the database still knows the kind."""
+    make_kind(conn, kind="renamed", declared={})
+    make_job(conn, kind="renamed", queue="default")
+    run(conn, workers.register_worker(replace(ALIVE, kinds=["other"])))
+    conn.execute("INSERT INTO howdah.sweeps VALUES ('jobs', howdah.clock())")
+    found = only(ask(dsn, waiting=0), "unknown-kinds", Severity.WARNING)
+    assert "renamed" in found.title
+    run(conn, workers.register_worker(replace(ALIVE, name="another", kinds=["renamed"])))
+    assert ask(dsn, waiting=0) == {}
 
 
 def test_a_queue_with_work_and_no_worker(dsn: str, conn: psycopg.Connection[Any]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import socket
 import time
@@ -129,3 +130,21 @@ def test_a_listening_address_that_does_not_answer_is_the_listeners_trouble_alone
                 with Client(dsn) as client:
                     enqueued = [kind.enqueue(client).id for kind in (kinds.note, kinds.write, kinds.write_blocking)]
                 all_completed(dsn, enqueued)
+
+
+@pytest.mark.skipif(not hasattr(socket, "TCP_USER_TIMEOUT"), reason="this system has no TCP_USER_TIMEOUT")
+def test_every_socket_notices_a_host_that_is_gone(dsn: str, proxy: Proxy) -> None:
+    """Also those of clients, which have no patience: by the kernel's means."""
+    sockets = []
+    for connections in (Connections(proxy.dsn), Connections(proxy.dsn, patience=1.0)):
+        sockets.append(connections.use(lambda connection: socket.socket(fileno=os.dup(connection.fileno()))))
+        connections.close()
+    for one in sockets:
+        with one:
+            assert one.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
+            assert one.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 15_000
+            idle, interval, count = (
+                one.getsockopt(socket.IPPROTO_TCP, option)
+                for option in (socket.TCP_KEEPIDLE, socket.TCP_KEEPINTVL, socket.TCP_KEEPCNT)
+            )
+            assert idle + interval * count <= 15

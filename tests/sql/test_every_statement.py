@@ -18,7 +18,7 @@ from tests.support.jobs import make_job
 FOLDER = Path(howdah.sql.__file__).parent
 SCHEMA = FOLDER.parent / "migrations" / "0001.sql"
 
-WORKER = {"worker": "w", "hostname": "h", "pid": 1, "version": "1", "queues": Jsonb({"q": 1})}
+WORKER = {"worker": "w", "hostname": "h", "pid": 1, "version": "1", "queues": Jsonb({"q": 1}), "kinds": ["k"]}
 ONE = {"id": 1}
 LEASE = {"id": 1, "token": 1}
 NEW_JOB = {

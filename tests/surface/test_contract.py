@@ -63,6 +63,7 @@ VIEWS = {
         pid integer
         version text
         queues jsonb
+        kinds text[]
         slots bigint
         running integer
         stuck integer

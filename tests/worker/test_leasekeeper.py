@@ -291,3 +291,13 @@ def test_short_leases_wake_the_keeper() -> None:
         assert not any(thread.is_alive() for thread in keeper._threads)
 
     go(main)
+
+
+def test_leases_that_end_together_are_one_line_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    kept = Kept(attempts=30)
+    kept.clock.now += 60
+    kept.keeper.fence()
+    (record,) = caplog.records
+    assert "leases could not be extended in time: the results of 30 attempts are refused" in record.getMessage()
+    assert record.getMessage().endswith(" and 20 more")
+    assert all(attempt.lost for attempt in kept.attempts)

@@ -203,7 +203,9 @@ def test_observers_are_told_in_order_and_their_errors_go_no_further(caplog: pyte
         assert settled["unheard-of"].seconds is None
 
     go(main)
-    assert "an observer failed at JobSettled" in caplog.text
+    said = [record for record in caplog.records if "an observer failed" in record.getMessage()]
+    assert len(said) == 1  # of many: it may fail thousands of times a second
+    assert "ValueError: no" in caplog.text
 
 
 def test_observers_are_told_of_a_lost_lease() -> None:

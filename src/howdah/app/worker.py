@@ -141,7 +141,7 @@ class Worker:
             source,
             self._handlers(),
             self._settings,
-            worker=_worker_info(self._settings),
+            worker=_worker_info(self._settings, list(self._kinds)),
             policies=self._policies(),
             seams=self._seams,
             pulses=pulses,
@@ -186,8 +186,8 @@ def _handler(kind: AnyKind) -> Handler:
     )
 
 
-def _worker_info(settings: WorkerSettings) -> WorkerInfo:
+def _worker_info(settings: WorkerSettings, kinds: Sequence[str]) -> WorkerInfo:
     # New for every start: a restarted container must not inherit the leases of its namesake.
     host = socket.gethostname()
     name = f"{host[:150]}-{os.getpid()}-{secrets.token_hex(4)}"
-    return WorkerInfo(name, host, os.getpid(), metadata.version("howdah"), settings.queues)
+    return WorkerInfo(name, host, os.getpid(), metadata.version("howdah"), settings.queues, kinds)

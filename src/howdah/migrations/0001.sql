@@ -191,6 +191,7 @@ CREATE TABLE howdah.workers (
     pid integer NOT NULL,
     version text NOT NULL,
     queues jsonb NOT NULL,
+    kinds text[],
     running integer NOT NULL DEFAULT 0,
     stuck integer NOT NULL DEFAULT 0,
     stopping boolean NOT NULL DEFAULT false,
@@ -235,7 +236,7 @@ SELECT h.id, h.kind, h.queue, h.state, h.priority, h.attempt, h.excused,
 FROM howdah.history h;
 
 CREATE VIEW howdah.worker_status AS
-SELECT w.worker, w.hostname, w.pid, w.version, w.queues,
+SELECT w.worker, w.hostname, w.pid, w.version, w.queues, w.kinds,
        (SELECT coalesce(sum(slots::integer), 0) FROM jsonb_each_text(w.queues) AS q (queue, slots)) AS slots,
        w.running, w.stuck, w.started_at, w.heartbeat_at,
        extract(epoch FROM c.now - w.heartbeat_at)::double precision AS heartbeat_age_seconds,
@@ -585,7 +586,11 @@ REVOKE ALL ON FUNCTION howdah.enqueue_job(text, jsonb, text, integer, double pre
 REVOKE ALL ON FUNCTION howdah.enqueue(text, jsonb, text, integer, double precision, timestamptz, double precision, integer,
     text, double precision, text, jsonb, text[]) FROM PUBLIC;
 
-SELECT howdah.ensure_partition((now() AT TIME ZONE 'UTC')::date + n) FROM generate_series(-1, 14) AS n;
+DO $$
+BEGIN
+    PERFORM howdah.ensure_partition((now() AT TIME ZONE 'UTC')::date + n) FROM generate_series(-1, 14) AS n;
+END
+$$;
 
 -- What everything is, for psql's \d+, catalogues and dashboards. Seconds are double precision, moments timestamptz.
 COMMENT ON TABLE howdah.jobs IS 'Every job that is not final, and nothing else. Ask howdah.all_jobs about any job; columns marked Private may change in any release.';
@@ -728,6 +733,7 @@ COMMENT ON COLUMN howdah.workers.hostname IS 'The machine it runs on.';
 COMMENT ON COLUMN howdah.workers.pid IS 'Its process id there.';
 COMMENT ON COLUMN howdah.workers.version IS 'The version of its package howdah.';
 COMMENT ON COLUMN howdah.workers.queues IS 'The queues it serves: a JSON object, queue to slots.';
+COMMENT ON COLUMN howdah.workers.kinds IS 'The kinds it has handlers for. Null: it did not say.';
 COMMENT ON COLUMN howdah.workers.running IS 'How many attempts it was running at its last heartbeat.';
 COMMENT ON COLUMN howdah.workers.stuck IS 'How many handlers went on although their lease was over or their time was up, each of them in a slot.';
 COMMENT ON COLUMN howdah.workers.stopping IS 'Whether it is stopping: no new claims.';
@@ -761,6 +767,7 @@ COMMENT ON COLUMN howdah.worker_status.hostname IS 'The machine it runs on.';
 COMMENT ON COLUMN howdah.worker_status.pid IS 'Its process id there.';
 COMMENT ON COLUMN howdah.worker_status.version IS 'The version of its package howdah.';
 COMMENT ON COLUMN howdah.worker_status.queues IS 'The queues it serves: a JSON object, queue to slots.';
+COMMENT ON COLUMN howdah.worker_status.kinds IS 'The kinds it has handlers for. Null: it did not say.';
 COMMENT ON COLUMN howdah.worker_status.slots IS 'How many attempts it can run at once, over all queues.';
 COMMENT ON COLUMN howdah.worker_status.running IS 'How many attempts it was running at its last heartbeat.';
 COMMENT ON COLUMN howdah.worker_status.stuck IS 'How many of these go on although their lease is over or their time is up.';

@@ -219,3 +219,4 @@ class WorkerInfo:
     pid: int
     version: str
     queues: Mapping[str, int] = field(default_factory=dict)
+    kinds: Sequence[str] | None = None  # that it has handlers for; None: not said

@@ -141,6 +141,7 @@ workers = sa.Table(
     _column("pid", sa.Integer),
     _column("version", sa.Text),
     _column("queues", JSONB),
+    _column("kinds", ARRAY(sa.Text), null=True),
     _column("running", sa.Integer),
     _column("stuck", sa.Integer),
     _column("stopping", sa.Boolean),

@@ -62,4 +62,5 @@ def _params(worker: WorkerInfo) -> dict[str, object]:
         "pid": worker.pid,
         "version": worker.version,
         "queues": msgspec.json.encode(dict(worker.queues)).decode(),
+        "kinds": None if worker.kinds is None else list(worker.kinds),
     }

@@ -122,6 +122,7 @@ class Supervisor:
                 if place.child:
                     place.child.abandon()
         elif number in (RESTART, signal.SIGHUP) and self._stop_asked_at is None:
+            log.info("replacing the processes one by one")
             self._replace_all()
 
     def _stop(self, status: int) -> None:

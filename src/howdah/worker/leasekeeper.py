@@ -25,6 +25,7 @@ SHORTEST_TICK = 0.02
 LONGEST_TICK = 1.0
 BEAT = 5.0
 MAX_EXTENSIONS = 1000  # in one request
+SHOWN = 10  # jobs named in one line of the log
 
 log = logging.getLogger(__name__)
 
@@ -98,12 +99,15 @@ class LeaseKeeper:
         """End the attempts whose lease or time is over; gives the seconds until the next may be due."""
         now = self._clock()
         running = [attempt for attempt in self._snapshot() if not attempt.ended]
+        over: dict[str, list[int]] = {}
         for attempt in running:
             if attempt.fence_at <= now:
-                log.warning("job %d: %s, its result is refused", attempt.job.id, _why_over(attempt, now))
+                over.setdefault(_why_over(attempt, now), []).append(attempt.job.id)
                 self._lose(attempt)
             elif attempt.times_out_at <= now and attempt.cancel != "timeout" and attempt.ask("timeout"):
                 self._interrupt(attempt)
+        for why, ids in over.items():  # an outage ends many at once
+            log.warning("%s: the results of %d attempts are refused, jobs %s", why, len(ids), _some(ids))
         soonest = min((_next_end(attempt) for attempt in running if not attempt.lost), default=now + LONGEST_TICK)
         return min(max(soonest - now, 0.001), LONGEST_TICK)
 
@@ -192,7 +196,12 @@ def _next_end(attempt: Attempt) -> float:
 
 def _why_over(attempt: Attempt, now: float) -> str:
     if attempt.cancel == "timeout":
-        return "its handler goes on after its time was up, and its lease is over"
+        return "a handler goes on after its time was up, and its lease is over"
     if attempt.is_silent(now):
-        return f"its handler has been silent for {now - attempt.heard_at:.0f} s, and its lease is over"
-    return "its lease could not be extended in time"
+        return "a handler has been silent for longer than its stall_timeout, and its lease is over"
+    return "leases could not be extended in time"
+
+
+def _some(ids: Sequence[int]) -> str:
+    more = f" and {len(ids) - SHOWN} more" if len(ids) > SHOWN else ""
+    return ", ".join(map(str, ids[:SHOWN])) + more

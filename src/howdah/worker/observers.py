@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Sequence
 from typing import Any
 
 from howdah.worker.middleware import Observer
+
+QUIET = 10.0
 
 log = logging.getLogger(__name__)
 
@@ -16,6 +19,8 @@ class Observers:
 
     def __init__(self, observers: Sequence[Observer] = ()) -> None:
         self._observers = tuple(observers)
+        self._quiet_until = 0.0
+        self._unsaid = 0
 
     def __bool__(self) -> bool:
         return bool(self._observers)
@@ -26,4 +31,12 @@ class Observers:
             try:
                 observer(event)
             except Exception:
-                log.exception("an observer failed at %s", type(event).__name__)
+                self._complain(event)
+
+    def _complain(self, event: Any) -> None:
+        """Say it, at most once in `QUIET` seconds: one that fails does so for thousands of jobs a second."""
+        self._unsaid += 1
+        now = time.monotonic()
+        if now >= self._quiet_until:
+            log.exception("an observer failed at %s, %d times since this was said", type(event).__name__, self._unsaid)
+            self._quiet_until, self._unsaid = now + QUIET, 0

@@ -1,5 +1,8 @@
--- Kinds that no code has declared, among the jobs that wait at the heads of their lines.
-WITH waiting AS (
+-- Kinds that no code has declared, or that no worker of today has, among the jobs that wait at the heads of their lines.
+WITH alive AS MATERIALIZED (
+    SELECT s.kinds FROM howdah.worker_status s WHERE s.status IN ('alive', 'late')
+),
+waiting AS (
     (SELECT j.kind, j.excused, j.created_at FROM howdah.jobs j
      WHERE j.state = 'available' ORDER BY j.queue, j.priority LIMIT 5000)
     UNION ALL
@@ -9,6 +12,7 @@ SELECT w.kind, count(*) AS jobs, max(w.excused) AS put_off,
     extract(epoch FROM (SELECT howdah.clock()) - min(w.created_at))::double precision AS seconds
 FROM waiting w
 WHERE NOT EXISTS (SELECT FROM howdah.kinds k WHERE k.kind = w.kind AND k.declared IS NOT NULL)
+    OR EXISTS (SELECT FROM alive) AND NOT EXISTS (SELECT FROM alive a WHERE a.kinds IS NULL OR w.kind = ANY (a.kinds))
 GROUP BY w.kind
 ORDER BY count(*) DESC
 LIMIT 20
