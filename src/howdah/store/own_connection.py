@@ -8,6 +8,7 @@ from collections.abc import Generator
 from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any, TypeVar
 
+import msgspec
 import psycopg
 from psycopg import capabilities
 from psycopg.rows import TupleRow
@@ -124,6 +125,10 @@ def is_usable(connection: OwnConnection | OwnAsyncConnection) -> bool:
 
 def readable(data: str | bytes) -> Any:
     """The value of a JSON text; of one that Python cannot read, a text that says so: it must not cost its batch."""
+    try:
+        return msgspec.json.decode(data)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        pass  # a number that it calls too large, for example
     try:
         return json.loads(data)
     except (ValueError, RecursionError) as error:
