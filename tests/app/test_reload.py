@@ -26,13 +26,17 @@ def test_it_watches_the_folder_we_stand_in_and_packages_that_are_elsewhere(
 
 
 def test_a_python_file_that_changes_is_seen_and_another_file_is_not(tmp_path: Path) -> None:
-    (tmp_path / ".venv").mkdir()
+    (tmp_path / "env" / "lib").mkdir(parents=True)
+    (tmp_path / "env" / "pyvenv.cfg").touch()
+    for folder in (".venv", ".cache", "node_modules"):
+        (tmp_path / folder).mkdir()
     seen = threading.Event()
     with watching([tmp_path], seen.set):
         # The thread may not watch yet: write until it does.
         for _ in range(50):
             (tmp_path / "notes.txt").write_text("x")
-            (tmp_path / ".venv" / "library.py").write_text("x")
+            for folder in (".venv", ".cache", "node_modules", "env/lib"):
+                (tmp_path / folder / "library.py").write_text("x")
             if seen.wait(0.02):
                 break
         assert not seen.is_set()

@@ -11,6 +11,7 @@ from howdah.cli import bulk
 from howdah.store.connections import Connections
 from tests.cli.conftest import Howdah
 from tests.support.jobs import PAST, fetch, make_job, state_of
+from tests.support.roles import apply, login
 
 
 def audited(conn: psycopg.Connection) -> list[tuple[str, int]]:
@@ -51,7 +52,8 @@ def test_at_a_terminal_one_is_asked_after_the_count(
     job = make_job(conn)
     ran = howdah("jobs", "cancel", "--queue", "default", input=answer)
     assert (ran.status, state_of(conn, job)) == (status, state)
-    assert ran.err.index("1 job to cancel") < ran.err.index("cancel them?")
+    assert ran.err.startswith("1 job to cancel: 1 available; queue default\ncancel them?")
+    assert ("nothing was changed" in ran.err) == (answer == "n\n")
 
 
 def test_cancel_by_ids_asks_nothing_and_tells_which_could_not_be(howdah: Howdah, conn: psycopg.Connection) -> None:
@@ -165,7 +167,7 @@ def test_an_interruption_tells_what_was_done(
     if output == "json":
         assert (ran.json["matched"], ran.json["done"]) == (3, 2)
     else:
-        assert ran.out.splitlines()[:2] == ["2 available", "1 not requeued as far as is known: it was interrupted"]
+        assert ran.out.splitlines()[:2] == ["2 requeued", "1 not requeued as far as is known: it was interrupted"]
 
 
 def test_nothing_that_matches_is_fine(howdah: Howdah) -> None:
@@ -199,3 +201,18 @@ def test_what_a_job_says_is_not_obeyed_in_a_refusal(howdah: Howdah, cloned_dsn: 
         ran = howdah("jobs", "cancel", "--all", "--yes", on=cloned_dsn)
     assert ran.status == 1
     assert "\x1b" not in ran.out + ran.err
+
+
+def test_what_an_operator_may_not_do_has_certainly_changed_nothing(howdah: Howdah, cloned_dsn: str) -> None:
+    apply(cloned_dsn)
+    with psycopg.connect(cloned_dsn, autocommit=True) as conn, login(cloned_dsn, "howdah_producer") as producer:
+        job = make_job(conn)
+        ran = howdah("jobs", "cancel", job, on=producer)
+        assert (ran.status, ran.out, state_of(conn, job)) == (1, "nothing was changed\n", "available")
+        assert ran.err.startswith("howdah: permission denied for table jobs\n  → ")
+        assert "LINE 1" not in ran.err
+
+
+def test_a_note_is_looked_at_before_anything_is_done(howdah: Howdah) -> None:
+    ran = howdah("jobs", "resolve", 1, "--as", "completed", "--note", "", on="host=/nowhere")
+    assert (ran.status, ran.out, ran.err) == (2, "", "howdah: note '': must not be empty\n")

@@ -145,3 +145,15 @@ def test_a_kind_is_listed_for_people(howdah: Howdah, conn: psycopg.Connection) -
     table = howdah("kinds", "list").out
     assert "\x1b" not in table
     assert "unknown" in table
+
+
+def test_people_are_shown_what_differs_from_the_code(howdah: Howdah, conn: psycopg.Connection) -> None:
+    declare(conn)
+    lines = howdah("kinds", "set", "mail", "--max-attempts", 3, "--no-on-discard").out.splitlines()
+    assert [line.split() for line in lines] == [
+        ["kind", "mail"],
+        ["max_attempts", "3", "(its", "code:", "5)"],
+        ["on_discard", "none", "(its", "code:", "landing)"],
+    ]
+    reset = [line.split()[0] for line in howdah("kinds", "reset", "mail").out.splitlines()]
+    assert reset[:4] == ["kind", "queue", "max_attempts", "retry_base"]

@@ -25,6 +25,7 @@ def audited(conn: psycopg.Connection) -> list[tuple[str, str]]:
 
 
 def test_pausing_and_resuming_is_audited_once(howdah: Howdah, conn: psycopg.Connection) -> None:
+    make_job(conn, queue="mail")
     assert howdah("queues", "pause", "mail", "mail").out == "mail paused\n"
     assert howdah("queues", "pause", "mail").out == "mail was paused already\n"
     since = conn.execute("SELECT paused_at FROM howdah.queues").fetchone()
@@ -36,10 +37,13 @@ def test_pausing_and_resuming_is_audited_once(howdah: Howdah, conn: psycopg.Conn
     assert audited(conn) == [("pause", "mail"), ("resume", "mail")]
 
 
-def test_an_unknown_queue_is_paused_and_the_nearest_named(howdah: Howdah, served: None) -> None:
-    ran = howdah("queues", "pause", "mial")
-    assert (ran.status, "did you mean 'mail'" in ran.err) == (0, True)
-    assert howdah("queues", "pause", "mail").err == ""
+def test_an_unknown_queue_is_paused_by_force_alone(howdah: Howdah, conn: psycopg.Connection, served: None) -> None:
+    ran = howdah("queues", "pause", "mail", "mial")
+    assert (ran.status, "did you mean 'mail'" in ran.err, "--force" in ran.err) == (1, True, True)
+    assert audited(conn) == []
+    assert howdah("queues", "pause", "mial", "--force").status == 0
+    assert howdah("queues", "pause", "mail", "default").err == ""
+    assert "did you mean 'mial'" in howdah("queues", "resume", "mali").err
 
 
 @pytest.mark.parametrize("name", ["", "a\0b", "x" * 201, "\udcff"])

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import psycopg
 import pytest
+from psycopg import sql
 from psycopg.types.json import Jsonb
 
 from howdah import Client
@@ -62,11 +65,11 @@ def test_why_an_available_job_waits(howdah: Howdah, client: Client, conn: psycop
     first, job = make_job(conn), make_job(conn)
     assert "no worker serves queue default" in why(howdah, job)
     serve(conn, slots=1)
-    assert "no worker has ever registered kind k" in why(howdah, job)
+    assert "no worker has ever registered kind 'k'" in why(howdah, job)
     declare(conn)
-    assert why(howdah, job) == "it may be claimed at any moment; 1 jobs are before it"
+    assert why(howdah, job) == "it may be claimed at any moment; 1 job before it"
     make_job(conn, "running")
-    assert "all 1 slots of queue default are busy" in why(howdah, job)
+    assert "every slot of queue default is busy: 1 of 1" in why(howdah, job)
     client.pause("default")
     assert why(howdah, first) == "queue default is paused"
 
@@ -82,8 +85,8 @@ def test_a_worker_that_is_lost_or_stops_serves_nobody(howdah: Howdah, conn: psyc
     ("state", "reason"),
     [
         ("completed", "it has ended"),
-        ("scheduled", "it is due at"),
-        ("running", "w holds it until"),
+        ("scheduled", "it is due in 60 min"),
+        ("running", "w holds it; its lease ends in 60 min"),
         ("unknown", "a person or a reconciler"),
         ("blocked", "it waits for its lane"),
     ],
@@ -126,3 +129,62 @@ def test_a_job_that_is_not_here_is_an_error(howdah: Howdah) -> None:
     assert (ran.status, str(2**62) in ran.err) == (1, True)
     assert howdah("jobs", "show", "0").status == 2
     assert howdah("jobs", "show", 2**63).status == 2
+
+
+def test_a_lease_that_is_over_needs_a_sweep(howdah: Howdah, conn: psycopg.Connection) -> None:
+    long_ago = sql.SQL("clock_timestamp() - interval '2 minutes'")
+    page = howdah("jobs", "show", make_job(conn, "running", lease_expires_at=long_ago)).out.splitlines()
+    assert "its lease ended 2 min ago and no worker has taken it back: howdah sweep" in page[1]
+    assert page[2].split() == ["you", "can", "howdah", "sweep"]
+
+
+def test_a_mistyped_kind_that_is_put_off_is_said(howdah: Howdah, conn: psycopg.Connection) -> None:
+    declare(conn, "send_mail")
+    job = make_job(conn, "scheduled", kind="send_mial", attempt=1, excused=1)
+    assert why(howdah, job) == (
+        "it is due in 60 min, but no worker has ever registered kind 'send_mial', did you mean 'send_mail'?"
+    )
+
+
+@pytest.mark.parametrize(
+    ("columns", "reason"),
+    [
+        ({"attempt": 2, "max_attempts": 2, "errors": [{"type": "E", "message": "bad\nworse"}]}, "last: E: bad"),
+        ({"attempt": 3, "max_attempts": 2, "excused": 1}, "its 2 attempts are used up"),
+        ({"attempt": 1, "max_attempts": 1}, "its 1 attempt is used up"),
+        ({"attempt": 1, "max_attempts": 9, "settled_event": "fail"}, "it failed for good"),
+        ({"attempt": 1, "settled_by": "operator", "settled_event": "resolve"}, "discarded, by operator: resolve"),
+    ],
+)
+def test_why_a_job_was_discarded(
+    howdah: Howdah, conn: psycopg.Connection, columns: dict[str, Any], reason: str
+) -> None:
+    assert why(howdah, make_job(conn, "discarded", **columns)).endswith(reason)
+
+
+def failures(howdah: Howdah, conn: psycopg.Connection, *errors: dict[str, Any]) -> list[str]:
+    entries = [{"attempt": n, "event": "failed", "type": "E", **error} for n, error in enumerate(errors, start=1)]
+    page = howdah("jobs", "show", make_job(conn, "discarded", errors=entries)).out
+    return page.partition("errors, newest first")[2].splitlines()[1:]
+
+
+FRAME = '  File "/app/shop/jobs.py", line 8, in send\n    raise E\n'
+OURS = '  File "/lib/howdah/worker/runner.py", line 3, in _run\n    call()\n    ^^^^^^\n'
+
+
+def test_what_attempts_have_in_common_is_told_once(howdah: Howdah, conn: psycopg.Connection) -> None:
+    same = {"message": "bad", "traceback": OURS + FRAME}
+    assert failures(howdah, conn, {**same, "message": "other"}, same, same, same) == [
+        "  attempts 2-4 failed, all the same",
+        "    E: bad",
+        '    |   File "/app/shop/jobs.py", line 8, in send',
+        "    |     raise E",
+        "  attempt 1 failed",
+        "    E: other",
+        "    | as in attempt 4",
+    ]
+
+
+def test_what_cannot_be_decoded_has_no_traceback(howdah: Howdah, conn: psycopg.Connection) -> None:
+    found = failures(howdah, conn, {"event": "undecodable", "message": "no", "traceback": FRAME})
+    assert found == ["  attempt 1 undecodable", "    E: no"]

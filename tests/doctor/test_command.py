@@ -19,6 +19,7 @@ from howdah.store import diagnosis
 from tests.doctor.conftest import ask
 from tests.sql.test_every_statement import PARAMS
 from tests.support.jobs import make_job
+from tests.support.roles import apply, login
 
 
 def doctor(dsn: str, *arguments: str) -> Result:
@@ -29,11 +30,21 @@ def test_a_person_sees_what_is_wrong_and_what_to_do(dsn: str, conn: psycopg.Conn
     make_job(conn, "unknown", kind="pay\n\x1b[2J")
     result = doctor(dsn)
     assert result.exit_code == 1
-    assert "warning  unknown-jobs: 1 jobs began and lost their worker" in result.output
+    assert "warning  unknown-jobs: 1 job for a person to resolve" in result.output
     assert "→ Find out what happened, then: howdah jobs resolve" in result.output
     assert "\x1b" not in result.output
     assert "ok " not in result.output
     assert "ok       grants: this role has all a worker needs" in doctor(dsn, "--all").output
+
+
+def test_the_same_advice_is_given_once_and_the_sum_is_said(cloned_dsn: str, fresh_dsn: str) -> None:
+    apply(cloned_dsn)
+    with login(cloned_dsn, "howdah_producer") as producer:
+        said = doctor(producer).output
+    assert said.count("not checked") == 10
+    assert said.count("Run it as a member of") == 1
+    assert said.endswith("1 warning, 11 notes; 12 of 24 checks are fine\n")
+    assert doctor(fresh_dsn).output.endswith("1 problem; the other checks need it fixed first\n")
 
 
 def test_a_monitor_reads_json(dsn: str, conn: psycopg.Connection[Any]) -> None:

@@ -62,6 +62,7 @@ def test_who_may_nothing_is_told_what_to_ask_for(roles: str) -> None:
     with login(roles) as dsn:
         (_, version) = diagnose(dsn)
     assert "permission denied" in version.title
+    assert exit_status([version]) == 1  # not 3: a probe would migrate
     assert "howdah migrate --roles" in version.advice
 
 

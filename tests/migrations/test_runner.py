@@ -8,6 +8,7 @@ from psycopg import sql
 
 from howdah import AsyncClient, Client
 from howdah.migrations import SCHEMA_VERSION, applied_version, migrate, script
+from howdah.model.errors import HowdahError
 from tests.migrations.catalogue import catalogue
 from tests.migrations.doors import howdah, run
 
@@ -98,10 +99,18 @@ def test_an_empty_schema_of_that_name_is_used(dsn: str, conn: psycopg.Connection
 
 def test_a_failed_migration_leaves_nothing(dsn: str, conn: psycopg.Connection) -> None:
     conn.execute("CREATE SCHEMA howdah; CREATE TABLE howdah.audit ()")
-    with pytest.raises(psycopg.errors.DuplicateTable):
+    with pytest.raises(HowdahError, match="does not know it; nothing was changed"):
         migrate(dsn)
     assert applied_version(conn) == 0
     assert conn.execute("SELECT to_regclass('howdah.jobs')").fetchone() == (None,)
+
+
+def test_the_script_prints_no_rows(fresh_dsn: str) -> None:
+    with psycopg.connect(fresh_dsn, autocommit=True) as conn:
+        cursor = conn.execute(script().encode())
+        assert cursor.description is None
+        while cursor.nextset():
+            assert cursor.description is None
 
 
 def test_a_version_that_this_release_does_not_know_is_refused_as_usage() -> None:

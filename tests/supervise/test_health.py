@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -22,6 +24,14 @@ def get(port: int, path: str) -> tuple[int, Any]:
     except urllib.error.HTTPError as error:
         with error:
             return error.code, json.load(error)
+
+
+def post(port: int, path: str) -> tuple[int, Any]:
+    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=10)) as connection:
+        connection.request("POST", path)
+        response = connection.getresponse()
+        assert response.headers["Allow"] == "GET, HEAD"
+        return response.status, json.load(response)
 
 
 def saying(status: int, **body: Any) -> Answers:
@@ -53,6 +63,7 @@ def test_it_asks_each_and_tells_what_they_said() -> None:
         with Endpoint(lambda path: health.answer(path, asked)) as all_of_them:
             status, body = get(all_of_them.port, "/readyz?verbose")
             assert get(all_of_them.port, "/else")[0] == 404
+            assert post(all_of_them.port, "/readyz") == (405, {"status": "method not allowed"})
     assert status == 503
     assert [(each["pid"], each["status"]) for each in body["processes"]] == [(11, 200), (12, 503), (13, None)]
     assert body["processes"][0]["said"] == {"phase": "working"}

@@ -7,6 +7,7 @@ import logging
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache, partial
 from pathlib import Path
 
 log = logging.getLogger("howdah.dev")
@@ -52,14 +53,24 @@ def _places(package: str, here: Path) -> list[Path]:
     return [folder] if folder and folder.name != "site-packages" else []
 
 
+def _is_theirs(folder: Path, folders: Sequence[Path]) -> bool:
+    """Whether it is below one that holds no code of ours: hidden, a virtual environment, or node_modules."""
+    below = next((folder.relative_to(top).parts for top in folders if folder.is_relative_to(top)), ())
+    inner = [Path(*folder.parts[: len(folder.parts) - n]) for n in range(len(below))]
+    return any(
+        each.name.startswith(".") or each.name == "node_modules" or (each / "pyvenv.cfg").exists() for each in inner
+    )
+
+
 def _watch(folders: Sequence[Path], changed: Callable[[], None], over: threading.Event) -> None:
     from watchfiles import PythonFilter, watch
 
+    is_python, is_theirs = PythonFilter(), cache(partial(_is_theirs, folders=tuple(folders)))
     logging.getLogger("watchfiles").setLevel(logging.WARNING)
     try:
         for changes in watch(
             *folders,
-            watch_filter=PythonFilter(),
+            watch_filter=lambda change, path: is_python(change, path) and not is_theirs(Path(path).parent),
             debounce=SETTLED_AFTER,
             stop_event=over,
             ignore_permission_denied=True,

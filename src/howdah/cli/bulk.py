@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -10,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from howdah.cli import options
-from howdah.cli.filters import chosen, filters, hint_at_names
-from howdah.cli.main import FAILED
+from howdah.cli.filters import chosen, described, filters, hint_at_names
+from howdah.cli.main import FAILED, printable
 from howdah.model.job import FINAL, UNSTARTED, JobState
 
 if TYPE_CHECKING:
@@ -94,8 +95,11 @@ def resolve(dsn: str | None, ids: tuple[int, ...], state: str, note: str, output
     howdah jobs resolve 42 --as completed --note "the parcel is in the ledger"
     howdah jobs resolve 43 44 --as available --note "nothing was sent"
     """
+    from howdah.model.limits import check_name
+    from howdah.store.bulk import MAX_NOTE
     from howdah.store.bulk import resolve as step
 
+    check_name("note", note, limit=MAX_NOTE)
     with options.connected(dsn) as connections:
         _run("resolve", connections, lambda batch: step(batch, JobState(state), note), _once(ids), output)
 
@@ -130,20 +134,29 @@ def _perform(
 
 def _match(verb: str, connections: Connections, given: dict[str, Any], limit: int | None) -> list[int]:
     """The ids are taken once: what becomes of a job meanwhile does not make it match again."""
+    from howdah.model.spoken import counted
     from howdah.store.search import find_ids
 
     found = connections.run(find_ids(chosen(given), limit=limit))
-    states = ", ".join(given["states"])
-    click.echo(f"{len(found)} job{'s' * (len(found) != 1)} to {verb} ({states})", err=True)
+    states = Counter(found.values())
+    what = ", ".join(f"{states[state]} {state}" for state in sorted(states)) or f"none {' or '.join(given['states'])}"
+    said = "; ".join(filter(None, (what, described(given))))
+    click.echo(printable(f"{counted(len(found), 'job')} to {verb}: {said}"), err=True)
     if not found:
         hint_at_names(connections, chosen(given))
-    return found
+    return list(found)
 
 
 def _confirm(verb: str) -> None:
     if not _can_ask():
         raise click.UsageError(f"nobody can be asked here: add --yes to {verb} them")
-    click.confirm(f"{verb} them?", abort=True, err=True)
+    try:
+        if click.confirm(f"{verb} them?", err=True):
+            return
+    except click.Abort:
+        click.echo(err=True)
+    click.echo("nothing was changed", err=True)
+    click.get_current_context().exit(FAILED)
 
 
 def _can_ask() -> bool:
@@ -158,6 +171,8 @@ def _run(
     output: str,
 ) -> None:
     from howdah.cli.bulk_summary import Summary
+    from howdah.model.errors import Unreachable
+    from howdah.model.source_errors import NothingSent
 
     summary = Summary(verb, len(ids))
     try:
@@ -167,6 +182,9 @@ def _run(
                 batch = ids[start : start + size]
                 summary.add(connections.run_procedure(step(batch)))
                 advance(len(batch))
+    except Exception as error:
+        summary.in_doubt = isinstance(error, Unreachable) and not isinstance(error, NothingSent)
+        raise
     finally:  # also after Ctrl-C, or when the database has gone
         summary.show(output)
     if summary.refused:

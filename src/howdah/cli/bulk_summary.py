@@ -24,6 +24,7 @@ class Summary:
         self._matched = matched
         self._states: Counter[str] = Counter()
         self.refused: list[dict[str, Any]] = []
+        self.in_doubt = True  # whether what was not answered may have been done
 
     def add(self, answers: Answers) -> None:
         """Take in a batch."""
@@ -40,9 +41,11 @@ class Summary:
             facts = {"matched": self._matched, "done": sum(done.values()), "states": done, "refused": self.refused}
             click.echo(as_json(facts))
             return
-        for state, count in done.items():
-            asked = self._verb == "cancel" and state == JobState.RUNNING
-            click.echo(f"{count} asked to end, running still" if asked else f"{count} {state}")
+        asked = done.get(JobState.RUNNING, 0) if self._verb == "cancel" else 0
+        if changed := sum(done.values()) - asked:
+            click.echo(f"{changed} {self._participle()}")
+        if asked:
+            click.echo(f"{asked} asked to end, running still")
         if self.refused:
             click.echo(f"{len(self.refused)} could not be {self._participle()}:")
             for refusal in self.refused[:SHOWN]:
@@ -50,8 +53,10 @@ class Summary:
             if len(self.refused) > SHOWN:
                 click.echo(f"  and {len(self.refused) - SHOWN} more; -o json has them all")
         left = self._matched - sum(done.values()) - len(self.refused)
-        if left:
+        if left and self.in_doubt:
             click.echo(f"{left} not {self._participle()} as far as is known: it was interrupted")
+        elif left:
+            click.echo(f"{left} not {self._participle()}" if done else "nothing was changed")
         elif not self._matched:
             click.echo("nothing to do")
 

@@ -29,7 +29,7 @@ GRACE = 3.0  # seconds: who develops does not wait for a handler
 @click.command()
 @click.option("--dsn", metavar="DSN", help="Use this database, and start none. It is migrated.")
 @options.modules
-@options.queues
+@options.queues_by_default("every queue of the modules, with 10 slots each")
 @click.option("--log-level", type=click.Choice(["debug", "info", "warning", "error"]), default="info")
 @click.pass_context
 def dev(
@@ -37,7 +37,7 @@ def dev(
 ) -> None:
     """A PostgreSQL kept in .howdah/, migrated, and a worker that is started anew when a Python file changes.
 
-    Needs pip install 'howdah[dev]'. Without -q it serves every queue of the modules. Ctrl-C ends all; the data stays.
+    Needs pip install 'howdah[dev]'. Ctrl-C ends all; the data stays.
 
     \b
     howdah dev -m shop.jobs

@@ -25,7 +25,7 @@ LONGEST_FACT = 300
     metavar="DSN",
     help="Where workers listen, if that is not --dsn. Default: $HOWDAH_LISTEN_DSN.",
 )
-@click.option("--all", "every", is_flag=True, help="Show the checks too that found nothing.")
+@click.option("--all", "every", is_flag=True, help="Show the checks too that are fine.")
 @options.output
 @click.pass_context
 def doctor(ctx: click.Context, dsn: str | None, listen_dsn: str | None, every: bool, output: str) -> None:
@@ -63,13 +63,35 @@ def _as_dict(finding: Finding) -> dict[str, Any]:
 
 
 def _print(findings: Sequence[Finding], every: bool) -> None:
+    from howdah.cli import show
     from howdah.diagnosis import Severity
 
+    together: dict[tuple[int, str], list[Finding]] = {}  # what has the same advice is advised once
     for finding in sorted(findings, key=lambda finding: -finding.severity):
         if every or finding.severity > Severity.OK:
+            together.setdefault((finding.severity, finding.advice), []).append(finding)
+    for (_, advice), group in together.items():
+        for finding in group:
             _print_one(finding)
-    fine = sum(finding.severity == Severity.OK for finding in findings)
-    click.echo(f"{fine} of {len({finding.id for finding in findings})} checks found nothing")
+        if advice:
+            click.echo(f"{'':<{WIDTH}}→ {show.one_line(advice)}")
+    click.echo(_sum(findings))
+
+
+def _sum(findings: Sequence[Finding]) -> str:
+    from howdah.diagnosis import CHECKS, Severity
+    from howdah.model.spoken import counted
+
+    ids = {finding.id for finding in findings}
+    bad = {finding.id for finding in findings if finding.severity > Severity.OK}
+    if not bad:
+        return f"all {len(ids)} checks are fine"
+    levels = [level for level in reversed(Severity) if level > Severity.OK]
+    counts = {level.name.lower(): sum(finding.severity is level for finding in findings) for level in levels}
+    said = ", ".join(counted(count, name) for name, count in counts.items() if count)
+    if len(ids) <= len(CHECKS):  # it could not go on
+        return f"{said}; the other checks need it fixed first"
+    return f"{said}; {len(ids - bad)} of {len(ids)} checks are fine"
 
 
 def _print_one(finding: Finding) -> None:
@@ -82,5 +104,3 @@ def _print_one(finding: Finding) -> None:
         text = value if isinstance(value, str) else show.as_json(value)
         if severity != "ok":
             click.echo(f"{'':<{WIDTH}}  {name}: {show.one_line(text)[:LONGEST_FACT]}")
-    if finding.advice:
-        click.echo(f"{'':<{WIDTH}}→ {show.one_line(finding.advice)}")

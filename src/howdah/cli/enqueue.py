@@ -100,6 +100,9 @@ def _once(pairs: Iterable[tuple[str, Any]], what: str) -> dict[str, Any]:
 
 def _moment(text: str) -> datetime:
     try:
-        return datetime.fromisoformat(text)
+        moment = datetime.fromisoformat(text)
     except ValueError:
-        raise click.UsageError(f"--run-at {text!r}: say it as 2030-01-31T12:00:00+00:00") from None
+        raise click.UsageError(f"--run-at {text}: say it as 2030-01-31T12:00:00+00:00") from None
+    if moment.tzinfo is None:
+        raise click.UsageError(f"--run-at {text}: in which time zone? Say it as {text}+00:00")
+    return moment

@@ -34,11 +34,9 @@ def filters(states: Iterable[JobState]) -> Callable[[F], F]:
         click.option("--key", help="With this unique key."),
         click.option("--subject", help="About this subject."),
         click.option("--tag", help="With this tag."),
-        click.option("--worker", help="Held by this worker, or held by it last."),
+        click.option("--worker", help="Held by this worker, or last so; its full name, as workers list has it."),
         click.option("--older-than", type=duration, metavar="AGE", help="Enqueued before that: 30s, 10m, 2h, 7d."),
-        click.option(
-            "--newer-than", type=duration, metavar="AGE", help="Enqueued since then; age is never of the end."
-        ),
+        click.option("--newer-than", type=duration, metavar="AGE", help="Enqueued since then, whenever it ended."),
         click.option("--error", metavar="TEXT", help="In the type or message of a failure; upper or lower case."),
     )
 
@@ -55,6 +53,15 @@ def chosen(given: Mapping[str, Any]) -> Filter:
     from howdah.model.filter import Filter
 
     return Filter(**{name: given[name] for name in NAMES})
+
+
+def described(given: Mapping[str, Any]) -> str:
+    """These options in words, but for the states: `kind send_mail, queue mail`."""
+    from howdah.model.spoken import lasting
+
+    said = {name: given[name] for name in NAMES if name != "states" and given[name] is not None}
+    ages = {name: f"{name.replace('_', ' ')} {lasting(said[name])}" for name in said if name.endswith("_than")}
+    return ", ".join(ages.get(name, f"{name} {value}") for name, value in said.items())
 
 
 def hint_at_names(connections: Connections, wanted: Filter) -> None:

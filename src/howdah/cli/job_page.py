@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from howdah.cli.main import printable
-from howdah.cli.show import one_line
+from howdah.cli.show import one_line, stamp
+from howdah.cli.tracebacks import without_ours
+from howdah.model.claimability import how_to_resolve
 from howdah.model.job import FINAL, JobState
 
 if TYPE_CHECKING:
@@ -17,10 +20,10 @@ if TYPE_CHECKING:
 _WIDTH = 15
 
 
-def lines(job: Job, reason: str, audit: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def lines(job: Job, reason: str, audit: Sequence[Mapping[str, Any]], now: datetime) -> Iterator[str]:
     """The page, line by line; nothing in it is obeyed by a terminal or can pass for another line."""
     yield f"job {job.id} is {job.state.upper()}"
-    yield from _fields({"why": reason, "you can": _advice(job)})
+    yield from _fields({"why": reason, "you can": _advice(job, now)})
     yield ""
     yield from _fields(_facts(job))
     for title, value in (("args", job.args), ("progress", job.progress), ("result", job.result)):
@@ -31,8 +34,7 @@ def lines(job: Job, reason: str, audit: Sequence[Mapping[str, Any]]) -> Iterator
     if job.errors:
         yield ""
         yield f"errors, newest first ({len(job.errors)})"
-        for error in reversed(job.errors):
-            yield from _error(error)
+        yield from _errors(job.errors)
     if audit:
         yield ""
         yield "what operators did, newest first"
@@ -40,9 +42,11 @@ def lines(job: Job, reason: str, audit: Sequence[Mapping[str, Any]]) -> Iterator
             yield f"    {_audited(entry)}"
 
 
-def _advice(job: Job) -> str | None:
+def _advice(job: Job, now: datetime) -> str | None:
     if job.state is JobState.UNKNOWN:
-        return f"howdah jobs resolve {job.id} --as completed|discarded|available --note TEXT"
+        return how_to_resolve(job.id)
+    if job.state is JobState.RUNNING and job.lease_expires_at is not None and job.lease_expires_at <= now:
+        return "howdah sweep"
     if job.state in FINAL:
         return f"howdah jobs requeue {job.id}" if job.state is not JobState.COMPLETED else None
     return f"howdah jobs cancel {job.id}" if job.cancel_requested_at is None else None
@@ -79,12 +83,32 @@ def _fields(fields: Mapping[str, Any]) -> Iterator[str]:
             yield f"{name:<{_WIDTH}}{_said(value)}"
 
 
-def _error(error: AttemptError) -> Iterator[str]:
-    by = f", on {error.worker}" if error.worker else ""
-    at = "" if error.at == datetime.min else f", {_said(error.at)}"  # noqa: DTZ901  one that somebody else wrote
-    yield one_line(f"  attempt {error.attempt} {error.event}{at}{by}")
-    yield from _indented(f"{error.type}: {error.message}")
-    yield from _indented((error.traceback or "").rstrip(), "    | ")
+def _errors(errors: Sequence[AttemptError]) -> Iterator[str]:
+    """The newest first; what several attempts have in common is told once."""
+    told: dict[str, int] = {}
+    for _, same in groupby(reversed(errors), key=lambda error: (error.event, error.type, error.message)):
+        newest, *older = same
+        yield one_line(f"  {_attempts(newest, older)}")
+        yield from _indented(f"{newest.type}: {newest.message}")
+        if newest.event == "undecodable":  # the handler was never called
+            continue
+        traceback = without_ours(newest.traceback or "")
+        if traceback and traceback in told:
+            yield f"    | as in attempt {told[traceback]}"
+        else:
+            told[traceback] = newest.attempt
+            yield from _indented(traceback, "    | ")
+
+
+def _attempts(newest: AttemptError, older: Sequence[AttemptError]) -> str:
+    parts = [f"attempt {newest.attempt} {newest.event}"]
+    if older:
+        parts = [f"attempts {older[-1].attempt}-{newest.attempt} {newest.event}, all the same"]
+    if newest.at != datetime.min:  # noqa: DTZ901  one that somebody else wrote
+        parts.append(("the last " if older else "") + stamp(newest.at))
+    if newest.worker:
+        parts.append(f"on {newest.worker}")
+    return ", ".join(parts)
 
 
 def _audited(entry: Mapping[str, Any]) -> str:
@@ -100,4 +124,4 @@ def _indented(text: str, margin: str = "    ") -> Iterator[str]:
 
 
 def _said(value: Any) -> str:
-    return f"{value:%Y-%m-%d %H:%M:%S%z}" if isinstance(value, datetime) else one_line(str(value))
+    return stamp(value) if isinstance(value, datetime) else one_line(str(value))

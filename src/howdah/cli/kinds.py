@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import click
@@ -10,6 +11,11 @@ from howdah.cli import options
 from howdah.cli.groups import Verbs
 from howdah.cli.main import FAILED, complain, printable
 from howdah.cli.options import duration
+
+# The policy's parts, in the order in which they are shown.
+PARTS = ("queue", "max_attempts", "retry_base", "retry_factor", "retry_cap", "retry_jitter", "lease", "on_crash",
+         "on_supersede", "on_discard", "on_unknown")  # fmt: skip
+SPARE = ("on supersede", "on unknown", "on discard", "lease")
 
 
 @click.group(cls=Verbs)
@@ -33,7 +39,7 @@ def list_kinds(dsn: str | None, output: str) -> None:
     from howdah.store.kinds import every
 
     with options.connected(dsn) as connections:
-        show.listing(connections.run(every()), output, table=_table_row)
+        show.listing(connections.run(every()), output, table=_table_row, spare=SPARE)
 
 
 def _table_row(row: dict[str, Any]) -> dict[str, Any]:
@@ -86,12 +92,27 @@ def set_kind(dsn: str | None, kind: str, note: str | None, output: str, **given:
     changes = _changes(given)
     with options.connected(dsn) as connections:
         known = connections.run(known_kinds())
-        show.record(connections.run(change(kind, changes, note)), output)
+        row = connections.run(change(kind, changes, note))
+    show.record(row if output != "table" else _beside_the_code(row), output)
     if kind not in known:
         from howdah.model.nearest import nearest
 
         note = f"note: no worker has registered kind {kind!r} yet{nearest(kind, known)}; kinds reset takes this back"
         click.echo(printable(note), err=True)
+
+
+def _beside_the_code(row: Mapping[str, Any]) -> dict[str, Any]:
+    """What is in force, of a kind that code has declared only what differs from it."""
+    declared = row["declared"]
+    if declared is None:
+        return {"kind": row["kind"], **{name: row[name] for name in PARTS}}
+    other = {name: row[name] for name in PARTS if name in declared and row[name] != declared[name]}
+    said = {name: f"{_or_none(value)}  (its code: {_or_none(declared[name])})" for name, value in other.items()}
+    return {"kind": row["kind"]} | (said or {"policy": "as its code declares it, and it stays so"})
+
+
+def _or_none(value: Any) -> str:
+    return "none" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _changes(given: dict[str, Any]) -> dict[str, Any]:
@@ -135,6 +156,6 @@ def reset_kind(ctx: click.Context, dsn: str | None, kind: str, note: str | None,
     elif not found:
         click.echo(printable(f"{kind} was not set: nothing to reset"))
     elif found["declared"]:
-        show.record({"kind": kind, **found["declared"]}, output)
+        show.record({"kind": kind, **{name: found["declared"].get(name) for name in PARTS}}, output)
     else:
         click.echo(printable(f"{kind} is forgotten: no code has declared it"))

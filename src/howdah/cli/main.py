@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+
+if TYPE_CHECKING:
+    from howdah.model.errors import InvalidOption
 
 FAILED, USAGE, BEHIND = 1, 2, 3
 FORBIDDEN = "42501"  # PostgreSQL's SQLSTATE for insufficient privilege
 FORBIDDEN_HELP = (
-    "The role of this DSN may not do that: 'howdah doctor' says what it lacks, 'howdah migrate --roles' prints the "
-    "roles, and migrating needs the right to create a schema in the database"
+    "The role of this DSN may not do that. What it lacks: howdah doctor; what can be granted: howdah migrate --roles; "
+    "migrating needs the right to create a schema in the database"
 )
 
 COMMANDS = {
@@ -57,23 +60,29 @@ class Commands(click.Group):
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
-        from howdah.model.errors import HowdahError, InvalidArgs, InvalidOption, SchemaMismatch
+        from howdah.model.errors import HowdahError, InvalidArgs, InvalidOption, SchemaMismatch, Unreachable
 
         try:
             return super().invoke(ctx)
         except SchemaMismatch as error:
             complain(str(error))
             ctx.exit(BEHIND)
-        except (InvalidArgs, InvalidOption) as error:
+        except InvalidArgs as error:
             complain(str(error))
             ctx.exit(USAGE)
+        except InvalidOption as error:
+            complain(_option_said(error))
+            ctx.exit(USAGE)
+        except Unreachable as error:
+            _complain_of_the_way(str(error))
+            ctx.exit(FAILED)
         except (HowdahError, TimeoutError) as error:
             complain(str(error))
             ctx.exit(FAILED)
         except Exception as error:
             if getattr(error, "sqlstate", None) != FORBIDDEN:
                 raise
-            complain(f"{error}. {FORBIDDEN_HELP}")
+            complain(_first_line(str(error)), FORBIDDEN_HELP)
             ctx.exit(FAILED)
 
 
@@ -94,14 +103,35 @@ def main() -> None:
     """
 
 
-def complain(message: str) -> None:
-    """An error, for a person, on stderr."""
-    click.echo(f"howdah: {printable(message)}", err=True)
+def complain(message: str, advice: str = "") -> None:
+    """An error, for a person, on stderr, and what to do."""
+    click.echo(f"howdah: {printable(message)}" + (f"\n  → {printable(advice)}" if advice else ""), err=True)
 
 
 def printable(text: str) -> str:
     """Text out of the database without the characters that a terminal would obey."""
     return "".join(c if c.isprintable() or c in "\n\t" else "\ufffd" for c in text)
+
+
+def _complain_of_the_way(message: str) -> None:
+    """What to do about it is what the doctor says."""
+    from howdah.diagnosis.server_rules import why_unreachable
+
+    if known := why_unreachable(message):
+        what, (why, advice) = "cannot reach PostgreSQL: ", known
+        complain(f"{what}{why} ({_first_line(message).removeprefix(what)})", advice)
+    else:
+        complain(message)
+
+
+def _option_said(error: InvalidOption) -> str:
+    if error.value is None:
+        return f"{error.name}: {error.problem}"
+    return f"{error.name} {str(error.value)[:100]!r}: {error.problem}"
+
+
+def _first_line(text: str) -> str:
+    return text.partition("\n")[0]
 
 
 if __name__ == "__main__":

@@ -38,12 +38,23 @@ def migrate(dsn: str | None, check: bool, sql: bool, roles: bool, to: int | None
     elif sql:
         click.echo(migrations.script(target), nl=False)
     elif check:
-        found = _look(dsn)
-        click.echo(f"version {found}, this release needs {migrations.SCHEMA_VERSION}")
-        if found < migrations.SCHEMA_VERSION or not migrations.suits(found):
-            raise SchemaMismatch(found or None, migrations.SCHEMA_VERSION)
+        _check(dsn, output)
     else:
         _apply(dsn, target, output)
+
+
+def _check(dsn: str | None, output: str) -> None:
+    from howdah import migrations
+    from howdah.cli import show
+
+    found, needed = _look(dsn), migrations.SCHEMA_VERSION
+    fine = found >= needed and migrations.suits(found)
+    if output == "table":
+        click.echo(f"version {found}, this release needs {needed}")
+    else:
+        show.record({"version": found, "needed": needed, "fine": fine}, output)
+    if not fine:
+        raise SchemaMismatch(found or None, needed)
 
 
 def _look(dsn: str | None) -> int:

@@ -62,11 +62,14 @@ def modules(command: F) -> F:
     )(command)
 
 
-def queues(command: F) -> F:
+def queues_by_default(what: str) -> Callable[[F], F]:
     """`-q QUEUE[:SLOTS]`, more than once."""
-    return click.option("-q", "--queue", "queues", multiple=True, metavar="QUEUE[:SLOTS]", help="Default: default:10.")(
-        command
+    return click.option(
+        "-q", "--queue", "queues", multiple=True, metavar="QUEUE[:SLOTS]", help=f"May be repeated. Default: {what}."
     )
+
+
+queues = queues_by_default("default:10")
 
 
 def parse_queues(given: tuple[str, ...]) -> dict[str, int] | None:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from howdah.cli import options
 from howdah.cli.groups import Verbs
-from howdah.cli.main import printable
+from howdah.cli.main import FAILED, complain, printable
 
 if TYPE_CHECKING:
     from howdah.store.operation import Operation
+
+SPARE = ("due", "retrying", "runs", "scheduled")
 
 
 @click.group(cls=Verbs)
@@ -26,41 +30,50 @@ def queues() -> None:
 def list_queues(dsn: str | None, output: str) -> None:
     """How each queue stands: what waits and since when, what runs, who serves it.
 
+    waits, runs: the one that has longest. busy: running jobs, of the slots of all workers. expired: leases that are
+    over and wait for a sweep. -o json has the moments in full.
+
     \b
     howdah queues list
     howdah queues list -o json | jq '.[] | select(.workers == 0 and .available > 0)'
     """
     from howdah.cli import show
+    from howdah.store.jobs import now
     from howdah.store.queues import every
 
     with options.connected(dsn) as connections:
-        show.listing(connections.run(every()), output, table=_table_row)
+        row = partial(_table_row, now=connections.run(now()))
+        show.listing(connections.run(every()), output, table=row, spare=SPARE)
 
 
-def _table_row(row: dict[str, Any]) -> dict[str, Any]:
-    numbers = ("available", "scheduled", "retrying", "running", "unknown")
+def _table_row(row: dict[str, Any], now: datetime) -> dict[str, Any]:
+    from howdah.model.spoken import brief, from_now
+
+    def age(name: str) -> str | None:
+        return None if row[name] is None else brief(row[name])
+
     return {
         "queue": row["queue"],
-        "paused": row["paused_at"],
-        **{name: row[name] for name in numbers},
-        "expired leases": row["leases_expired"] or None,
-        "oldest waits": _seconds(row["oldest_available_age_seconds"]),
-        "longest runs": _seconds(row["oldest_running_age_seconds"]),
-        "next due": row["next_run_at"],
-        "workers": row["workers"],
+        "paused": row["paused_at"] and from_now(row["paused_at"], now),
+        "available": row["available"],
+        "waits": age("oldest_available_age_seconds"),
+        "scheduled": row["scheduled"],
+        "due": row["next_run_at"] and from_now(row["next_run_at"], now),
+        "retrying": row["retrying"] or None,
         "busy": f"{row['running']}/{row['slots']}",
+        "runs": age("oldest_running_age_seconds"),
+        "expired": row["leases_expired"] or None,
+        "unknown": row["unknown"] or None,
+        "workers": row["workers"],
     }
-
-
-def _seconds(value: float | None) -> str | None:
-    return None if value is None else f"{value:.0f} s"
 
 
 @queues.command()
 @options.dsn
 @click.argument("names", nargs=-1, required=True, metavar="QUEUE...")
+@click.option("--force", is_flag=True, help="Also one that has no job, worker or kind yet.")
 @options.output
-def pause(dsn: str | None, names: tuple[str, ...], output: str) -> None:
+def pause(dsn: str | None, names: tuple[str, ...], force: bool, output: str) -> None:
     """Stop claims of queues in the whole database, until they are resumed. What runs goes on. Audited.
 
     \b
@@ -69,7 +82,7 @@ def pause(dsn: str | None, names: tuple[str, ...], output: str) -> None:
     """
     from howdah.store.jobs import pause as step
 
-    _switch(dsn, names, output, step, "paused", "was paused already")
+    _switch(dsn, names, output, step, "paused", "was paused already", must_exist=not force)
 
 
 @queues.command()
@@ -94,23 +107,27 @@ def _switch(
     step: Callable[[str], Operation[bool]],
     done: str,
     not_done: str,
+    *,
+    must_exist: bool = False,
 ) -> None:
-    """A queue that nobody knows is no error: it may be paused before its first job comes."""
     from howdah.cli import show
     from howdah.model.limits import check_name
-    from howdah.model.nearest import nearest
-    from howdah.store.queues import names as known_queues
+    from howdah.store.queues import unheard_of
 
     wanted = [check_name("queue", name) for name in dict.fromkeys(names)]
     with options.connected(dsn) as connections:
-        known = connections.run(known_queues())
+        notes = [
+            f"no worker serves and no kind names queue {name!r}{near}"
+            for name, near in connections.run(unheard_of(wanted)).items()
+        ]
+        if must_exist and notes:
+            complain("; ".join(notes), "nothing was changed; --force pauses it nevertheless")
+            click.get_current_context().exit(FAILED)
         answers = [{"queue": name, "changed": connections.run(step(name))} for name in wanted]
     if output == "table":
         for answer in answers:
             click.echo(printable(f"{answer['queue']} {done if answer['changed'] else not_done}"))
     else:
         show.listing(answers, output)
-    for name in wanted:
-        if name not in known:
-            note = f"note: no worker serves and no kind names queue {name!r}{nearest(name, known)}"
-            click.echo(printable(note), err=True)
+    for note in notes:
+        click.echo(printable(f"note: {note}"), err=True)

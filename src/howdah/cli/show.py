@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+import shutil
+import sys
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -12,7 +14,6 @@ import msgspec
 
 from howdah.cli.main import printable
 
-PIPE_WIDTH = 500
 CELL = 80
 
 
@@ -27,16 +28,29 @@ def record(fields: Mapping[str, Any], output: str) -> None:
 
 
 def listing(
-    rows: Sequence[Mapping[str, Any]], output: str, *, table: Callable[[dict[str, Any]], dict[str, Any]] = dict
+    rows: Sequence[Mapping[str, Any]],
+    output: str,
+    *,
+    table: Callable[[dict[str, Any]], dict[str, Any]] = dict,
+    spare: Sequence[str] = (),
+    whole: Collection[str] = (),
+    wide: bool = False,
 ) -> None:
-    """Many things with the same fields; `table` makes of each what a person wants to see of it."""
+    """Many things with the same fields; `table` makes of each what a person wants to see of it.
+
+    `spare` are columns that a narrow terminal is spared, `whole` those that are never cut; `wide` cuts nothing.
+    """
     if output == "json":
         click.echo(as_json(rows))
     elif output == "jsonl":
         for row in rows:
             click.echo(as_json(row))
     elif rows:
-        _table([table(dict(row)) for row in rows])
+        from howdah.cli.table import lines
+
+        cells = [{name: _cell(value) for name, value in table(dict(row)).items()} for row in rows]
+        for line in lines(cells, None if wide else _room(), spare=spare, whole=whole):
+            click.echo(line)
     else:
         click.echo("none")
 
@@ -56,29 +70,21 @@ def shortened(text: str | None) -> str | None:
     return text if text is None or len(text) <= CELL else f"{text[:CELL]}…"
 
 
-def _table(rows: Sequence[Mapping[str, Any]]) -> None:
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
+def stamp(moment: datetime) -> str:
+    """A moment in full."""
+    return f"{moment:%Y-%m-%d %H:%M:%S%z}"
 
-    columns = [name for name in rows[0] if any(row[name] is not None for row in rows)]
-    table = Table(box=box.SIMPLE, pad_edge=False)
-    for name in columns:
-        table.add_column(name, overflow="fold")
-    for row in rows:
-        table.add_row(*(Text(_cell(row[name])) for name in columns))
-    console = Console()
-    if not console.is_terminal:  # a pipe has no width to fit into
-        console.width = PIPE_WIDTH
-    console.print(table)
+
+def _room() -> int | None:
+    """How wide the terminal is; None: it is a pipe, which has no width to fit into."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
 def _cell(value: Any) -> str:
     if value is None:
         return ""
     if isinstance(value, datetime):
-        return f"{value:%Y-%m-%d %H:%M:%S%z}"
+        return stamp(value)
     if isinstance(value, str):
         return one_line(value)
     if isinstance(value, bool):

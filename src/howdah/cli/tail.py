@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from howdah.store.connections import Connections
     from howdah.store.following import Follower
 
-FIELDS = ("at", "id", "kind", "queue", "state", "attempt", "max_attempts", "worker", "key", "subject", "error")
+FIELDS = ("at", "id", "kind", "queue", "state", "attempt", "excused", "max_attempts", "worker", "key", "subject",
+          "error")  # fmt: skip
 
 
 @click.command()
@@ -85,7 +86,8 @@ def _pause(seconds: float) -> None:
 def _line(change: dict[str, Any]) -> str:
     from howdah.cli.show import one_line, shortened
 
-    attempts = f"attempt {change['attempt']}/{change['max_attempts']}" if change["attempt"] else ""
+    counted = change["attempt"] - change["excused"]  # against the cap
+    attempts = f"attempt {counted}/{change['max_attempts']}" if counted else ""
     worker = f"on {change['worker']}" if change["worker"] and change["state"] == JobState.RUNNING else ""
     error = shortened(change["error"]) if change["state"] not in (JobState.COMPLETED, JobState.RUNNING) else ""
     parts = (f"{change['at']:%H:%M:%S}", f"#{change['id']}", change["kind"], change["state"], attempts, worker, error)

@@ -5,12 +5,8 @@ from __future__ import annotations
 import logging
 import os
 import signal
-import sys
-import traceback
 from contextlib import contextmanager
 from dataclasses import asdict
-from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -18,7 +14,8 @@ from click.core import ParameterSource
 
 from howdah.cli import options
 from howdah.cli.main import FAILED
-from howdah.model.errors import HowdahError, InvalidOption
+from howdah.cli.modules import load
+from howdah.model.errors import HowdahError
 from howdah.supervise import lifeline
 
 if TYPE_CHECKING:
@@ -225,7 +222,7 @@ def _worker(
     from howdah import Worker
     from howdah.client.discovery import handlers_of
 
-    loaded = [_load(name) for name in modules]
+    loaded = [load(name) for name in modules]
     for module, name in zip(loaded, modules, strict=True):
         if not isinstance(module, Worker) and not handlers_of([module]):
             raise click.UsageError(f"-m {name}: defines no kind; @job makes one of a function")
@@ -245,38 +242,3 @@ def _worker(
             f"-m MODULE:NAME names a Worker that is built already: give it alone, without {', '.join(told) or '-m'}"
         )
     return built[0]
-
-
-def _place_of_a_decoration(error: Exception) -> str | None:
-    """The file and line whose `@job(…)` was refused; None for what went wrong elsewhere."""
-    frames = traceback.extract_tb(error.__traceback__)
-    ours = str(Path(__file__).parents[1])
-    if not frames or not frames[-1].filename.startswith(ours):
-        return None
-    theirs = [frame for frame in frames if not frame.filename.startswith((ours, "<frozen"))]
-    return f"{theirs[-1].filename}:{theirs[-1].lineno}" if theirs else None
-
-
-def _load(name: str) -> Any:
-    module_name, _, attribute = name.partition(":")
-    here = str(Path.cwd())
-    if here not in sys.path:
-        sys.path.insert(0, here)
-    try:
-        module = import_module(module_name)
-    except ModuleNotFoundError as error:
-        if error.name and not module_name.startswith(error.name):
-            raise
-        raise click.UsageError(f"-m {module_name}: no such module here or on PYTHONPATH") from None
-    except (InvalidOption, TypeError) as error:
-        if (place := _place_of_a_decoration(error)) is None:
-            raise
-        raise click.UsageError(f"-m {module_name}: {place}: {error}") from None
-    if not attribute:
-        return module
-    from howdah import Worker
-
-    found = getattr(module, attribute, None)
-    if not isinstance(found, Worker):
-        raise click.UsageError(f"-m {name}: {attribute} is not a Worker of {module_name}")
-    return found

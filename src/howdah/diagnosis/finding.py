@@ -32,9 +32,9 @@ class Finding:
 
 
 def exit_status(findings: Iterable[Finding]) -> int:
-    """0 when nothing is worse than a note, 3 when the schema is not this release's, else 1."""
+    """0 when nothing is worse than a note, 3 when the schema is known not to be this release's, else 1."""
     bad = [finding for finding in findings if finding.severity >= Severity.WARNING]
-    if any(finding.id == "schema-version" for finding in bad):
+    if any(finding.id == "schema-version" and "needed" in finding.facts for finding in bad):
         return BEHIND
     return TROUBLE if bad else FINE
 
@@ -47,14 +47,6 @@ def sql_text(value: str) -> str:
 def sql_name(name: str) -> str:
     """A name as SQL says it."""
     return name if re.fullmatch("[a-z_][a-z0-9_]*", name) else '"' + name.replace('"', '""') + '"'
-
-
-def lasting(seconds: float) -> str:
-    """A duration for a person: `95 s`, `12 min`, `3.5 h`, `8 days`."""
-    for unit, length, until in (("s", 1, 120), ("min", 60, 7200), ("h", 3600, 172_800)):
-        if seconds < until:
-            return f"{seconds / length:.3g} {unit}"
-    return f"{seconds / 86_400:.0f} days"
 
 
 def sized(size: float) -> str:

@@ -6,8 +6,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
-from howdah.diagnosis.finding import Finding, Severity, lasting, sql_text
+from howdah.diagnosis.finding import Finding, Severity, sql_text
 from howdah.diagnosis.limits import Limits
+from howdah.model.spoken import lasting
 
 Row: TypeAlias = Mapping[str, Any]
 Rows: TypeAlias = Sequence[Row]
@@ -16,7 +17,9 @@ HIDDEN = "<insufficient privilege>"
 
 # What libpq and the server say, and what to do. The first that fits.
 _UNREACHABLE = (
-    (r"could not translate host name|name or service not known|name resolution|nodename nor servname",
+    (r"closed (the connection )?unexpectedly|terminating connection|connection already closed",
+     "the connection was lost", "See whether the server restarted; what was under way may have been done: look first."),
+    (r"could not translate host name|failed to resolve host|name or service not known|name resolution|nodename nor",
      "the host's name cannot be resolved", "Check the host in the DSN, and the DNS of this machine."),
     (r"connection refused|no such file or directory",
      "nothing listens there", "Check host and port, and that PostgreSQL runs and listens on that address."),
@@ -41,12 +44,19 @@ _UNREACHABLE = (
 
 def unreachable(message: str, address: Mapping[str, Any]) -> Finding:
     """Why no connection comes about, by what the driver says. `address` names it, without a password."""
-    why, advice = next(
-        ((why, advice) for pattern, why, advice in _UNREACHABLE if re.search(pattern, message, re.IGNORECASE)),
-        ("the connection fails", "Read what the driver says, and check the DSN."),
+    why, advice = why_unreachable(message) or (
+        "the connection fails",
+        "Read what the driver says, and check the DSN.",
     )
     said = message.strip().splitlines()[-1].strip() if message.strip() else ""
     return Finding("reachable", Severity.PROBLEM, f"cannot reach PostgreSQL: {why}", advice, {**address, "error": said})
+
+
+def why_unreachable(message: str) -> tuple[str, str] | None:
+    """What is the matter and what to do, by what the driver says; None where it says nothing that is known here."""
+    return next(
+        ((why, advice) for pattern, why, advice in _UNREACHABLE if re.search(pattern, message, re.IGNORECASE)), None
+    )
 
 
 def read_only(rows: Rows, limits: Limits) -> list[Finding]:

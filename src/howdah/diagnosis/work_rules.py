@@ -6,8 +6,10 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
-from howdah.diagnosis.finding import Finding, Severity, lasting
+from howdah.diagnosis.finding import Finding, Severity
 from howdah.diagnosis.limits import Limits
+from howdah.model.claimability import how_to_resolve
+from howdah.model.spoken import counted, lasting
 
 Row: TypeAlias = Mapping[str, Any]
 Rows: TypeAlias = Sequence[Row]
@@ -26,7 +28,7 @@ def sweeps(rows: Rows, limits: Limits) -> list[Finding]:
         Finding(
             "sweeps",
             Severity.WARNING,
-            f"nobody has swept {since}, although {workers} workers are alive",
+            f"nobody has swept {since}, with {counted(workers, 'worker')} alive",
             "Look for 'howdah.sweep' in the workers' log; meanwhile run: howdah sweep",
             {"workers": workers, "last_sweep_seconds": age},
         )
@@ -42,7 +44,7 @@ def expired_leases(rows: Rows, limits: Limits) -> list[Finding]:
         Finding(
             "expired-leases",
             Severity.PROBLEM,
-            f"{_count(rows)} attempts, the oldest lease over for {lasting(oldest)}, wait for a reaper",
+            f"no reaper has settled {_count(rows, 'lease')} that ran out, the first {lasting(oldest)} ago",
             "Any worker reaps; without one run: howdah sweep. One that stays has an error in the sweep's log.",
             {"jobs": _ids(rows), "workers": sorted({row["worker"] for row in rows[:5]}), "oldest_seconds": oldest},
         )
@@ -58,7 +60,7 @@ def overdue_jobs(rows: Rows, limits: Limits) -> list[Finding]:
         Finding(
             "overdue-jobs",
             Severity.PROBLEM,
-            f"{_count(rows)} scheduled jobs are due, the first for {lasting(oldest)}, and nobody promotes them",
+            f"nobody promotes {_count(rows, 'scheduled job')}, the first due for {lasting(oldest)}",
             "Any worker does; without one run: howdah sweep",
             {"jobs": _ids(rows), "oldest_seconds": oldest},
         )
@@ -71,7 +73,7 @@ def unserved_queues(rows: Rows, limits: Limits) -> list[Finding]:
         Finding(
             "unserved-queues",
             Severity.WARNING,
-            f"queue {row['queue']} has work since {lasting(row['waiting'])} and no worker",
+            f"queue {row['queue']} has had work for {lasting(row['waiting'])}, and no worker",
             f"Start one: howdah worker -m MODULE -q {shlex.quote(row['queue'] + ':10')}",
             {"queue": row["queue"], "waiting_seconds": row["waiting"]},
         )
@@ -97,13 +99,13 @@ def paused_queues(rows: Rows, limits: Limits) -> list[Finding]:
 
 
 def unknown_kinds(rows: Rows, limits: Limits) -> list[Finding]:
-    """Kinds that no code has declared: no worker that knows them has ever started."""
+    """Kinds that no code has declared, or that none of the workers of today has a handler for."""
     return [
         Finding(
             "unknown-kinds",
             Severity.WARNING,
-            f"{_many(row['jobs'])} jobs of kind {row['kind']} wait, and no worker has ever registered that kind",
-            "Start a worker with the module that defines it, or: howdah jobs cancel --kind " + shlex.quote(row["kind"]),
+            f"{_many(row['jobs'], 'job')} of kind {row['kind']} waiting, and no worker of today has a handler for them",
+            f"Start a worker with the module that defines it, or: howdah jobs cancel --kind {shlex.quote(row['kind'])}",
             {"kind": row["kind"], "jobs": row["jobs"], "put_off": row["put_off"], "oldest_seconds": row["seconds"]},
         )
         for row in rows
@@ -147,14 +149,15 @@ def loops(rows: Rows, limits: Limits) -> list[Finding]:
     """Attempts that are excused use no budget: a job can be given back, or put off, for ever."""
     released = [row for row in rows if row["settled_event"] == "release" and row["excused"] >= limits.released]
     snoozed = [row for row in rows if row["settled_event"] == "snooze" and row["excused"] >= limits.snoozed]
+    ids = " ".join(str(job_id) for job_id in _ids(released))
     return [
-        Finding("loops", severity, f"{_count(found)} jobs have been {what} again and again", advice, _looped(found))
+        Finding("loops", severity, f"{what} again and again: {_count(found, 'job')}", advice, _looped(found))
         for found, severity, what, advice in (
             (
                 released,
                 Severity.WARNING,
                 "given back",
-                "Workers stop before they come to it, or its handler releases it: see their log. howdah jobs cancel ID",
+                f"Workers stop before it begins, or its handler releases it: see the log, or howdah jobs cancel {ids}",
             ),
             (
                 snoozed,
@@ -176,8 +179,8 @@ def unknown_jobs(rows: Rows, limits: Limits) -> list[Finding]:
         Finding(
             "unknown-jobs",
             Severity.WARNING,
-            f"{_count(rows)} jobs began and lost their worker, the oldest {lasting(oldest)} ago, and wait for a person",
-            "Find out what happened, then: howdah jobs resolve ID completed|discarded|available --note …",
+            f"{_count(rows, 'job')} for a person to resolve: its worker vanished, the first {lasting(oldest)} ago",
+            f"Find out what happened, then: {how_to_resolve(rows[0]['id'])}",
             {"jobs": _ids(rows), "kinds": sorted({row["kind"] for row in rows[:5]}), "oldest_seconds": oldest},
         )
     ]
@@ -192,9 +195,9 @@ def _ids(rows: Rows) -> list[int]:
     return [row["id"] for row in rows[:5]]
 
 
-def _count(rows: Rows) -> str:
-    return _many(len(rows))
+def _count(rows: Rows, what: str) -> str:
+    return _many(len(rows), what)
 
 
-def _many(count: int) -> str:
-    return f"{count} or more" if count >= SCAN else str(count)
+def _many(count: int, what: str) -> str:
+    return counted(count, what, most=SCAN)

@@ -9,9 +9,10 @@ import psycopg
 from psycopg.rows import tuple_row
 
 from howdah.migrations.steps import BRIEFLY, HOLDER, LEDGER, LOCK, SCHEMA_VERSION, VERSION, step, suits
-from howdah.model.errors import SchemaMismatch
+from howdah.model.errors import HowdahError, SchemaMismatch
 
 PATIENCE = 60.0
+THERE_ALREADY = ("42P06", "42P07", "42701", "42710", "42723")  # a schema, table, column, object or function
 PAUSES = (0.1, 1.0)  # seconds between tries: the first, doubled each time, and the longest
 
 
@@ -22,8 +23,9 @@ def migrate(
 
     `connection` is a DSN, or a psycopg connection outside of a transaction. Needs the right to create a schema in the
     database, not a superuser. A step that waits 100 ms for a lock gives way to those that queue behind it and is tried
-    again, for `patience` seconds, by default a minute. Raises TimeoutError, which says who holds the lock, and
-    SchemaMismatch where the database is newer than this release can work on.
+    again, for `patience` seconds, by default a minute. Raises TimeoutError, which says who holds the lock,
+    SchemaMismatch where the database is newer than this release can work on, and HowdahError where something that the
+    ledger does not know is in the way.
     """
     if isinstance(connection, str):
         with psycopg.connect(connection, autocommit=True) as own:
@@ -55,6 +57,10 @@ def _try(connection: psycopg.Connection, to: int) -> list[int]:
             for version in applied:
                 for statement in step(version):
                     cursor.execute(statement.encode())
+    except psycopg.ProgrammingError as error:
+        if error.sqlstate not in THERE_ALREADY:
+            raise
+        raise HowdahError(_in_the_way(error)) from error
     finally:
         connection.isolation_level = level
     return applied
@@ -68,7 +74,8 @@ def applied_version(connection: psycopg.Connection) -> int:
 
 def script(to: int = SCHEMA_VERSION) -> str:
     """Everything the runner would do on an empty database, as SQL for `psql`."""
-    parts = [LOCK, *(statement for version in range(1, to + 1) for statement in step(version))]
+    lock = f"DO $$BEGIN PERFORM {LOCK.removeprefix('SELECT ')}; END$$"  # which prints nothing
+    parts = [lock, *(statement for version in range(1, to + 1) for statement in step(version))]
     return "BEGIN ISOLATION LEVEL READ COMMITTED;\n\n" + "".join(f"{part};\n\n" for part in parts) + "COMMIT;\n"
 
 
@@ -79,6 +86,14 @@ def _who(connection: psycopg.Connection, patience: float) -> str:
     return (
         f"a table of howdah was locked by others for {patience:g} s, so nothing was changed ({holder}). "
         "End that transaction, or run again later: howdah migrate"
+    )
+
+
+def _in_the_way(error: psycopg.Error) -> str:
+    return (
+        f"{error.diag.message_primary}, and the ledger howdah.schema_version does not know it; nothing was changed. "
+        "Either the ledger was emptied: restore it from a backup; or schema howdah is somebody else's: use another "
+        "database; or it may go, with all jobs in it: DROP SCHEMA howdah CASCADE, then howdah migrate"
     )
 
 

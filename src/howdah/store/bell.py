@@ -117,7 +117,7 @@ class Bell:
             self._said_deaf = True
             log.warning(
                 "no notification arrives, so this worker polls: a pooler in transaction mode is in between. "
-                "Give it a DSN that leads to PostgreSQL itself: howdah worker --listen-dsn, or HOWDAH_LISTEN_DSN"
+                "Give the worker a DSN that leads to PostgreSQL itself: --listen-dsn, or HOWDAH_LISTEN_DSN"
             )
 
 

@@ -19,6 +19,8 @@ from howdah.store.sweeping import ensure_partitions
 Answers: TypeAlias = Mapping[int, JobState | Exception]
 Step: TypeAlias = Callable[[Sequence[int]], Operation[Answers]]
 
+MAX_NOTE = 10_000  # bytes
+
 
 def cancel(ids: Sequence[int]) -> Procedure[Answers]:
     """Cancel, or ask to end, each of a batch: together, or one by one where a row is bad."""
@@ -38,7 +40,7 @@ def requeue(ids: Sequence[int]) -> Procedure[Answers]:
 
 def resolve(ids: Sequence[int], state: JobState, note: str) -> Procedure[Answers]:
     """Say of each how it ended."""
-    check_name("note", note, limit=10_000)
+    check_name("note", note, limit=MAX_NOTE)
     return (yield from _one_by_one(lambda one: _answer(one, lambda job_id: jobs.resolve(job_id, state, note)), ids))
 
 

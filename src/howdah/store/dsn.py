@@ -14,6 +14,8 @@ CONNECT_TIMEOUT = 10
 # A peer that has vanished is noticed within about 15 s, idle or in a query; libpq ignores these on a Unix socket.
 LIVENESS = {"keepalives_idle": 5, "keepalives_interval": 3, "keepalives_count": 3, "tcp_user_timeout": 15_000}
 
+HOW = "write postgresql://user@host:5432/database, or host=… dbname=… user=…"
+
 # At the start only: in libpq text a password may hold a ://
 _URL = re.compile(r"([a-z][a-z0-9+.-]*)://", re.IGNORECASE)
 
@@ -38,7 +40,10 @@ def resolve(dsn: str | None) -> str:
     try:
         given = conninfo_to_dict(dsn)
     except psycopg.ProgrammingError as error:
-        raise InvalidOption("dsn", "…", f"cannot be read: {_without_values(str(error))}") from None
+        raise InvalidOption("dsn", None, f"cannot be read{_without_values(str(error))}: {HOW}") from None
+    for port in filter(None, str(given.get("port") or "").split(",")):
+        if not port.isdecimal() or not 0 < int(port) < 65_536:
+            raise InvalidOption("dsn", None, f"a port is a number from 1 to 65535: {HOW}")
     given.setdefault("connect_timeout", CONNECT_TIMEOUT)
     given.setdefault("application_name", "howdah")
     given.setdefault("client_encoding", "UTF8")  # whatever the role's is: with SQL_ASCII the driver gives bytes
@@ -74,7 +79,9 @@ def may_prepare(*, pooled: bool) -> bool:
 
 
 def _without_values(message: str) -> str:
-    return message.split('"')[0].strip() or "it is neither postgresql://… nor key=value pairs"
+    """What libpq says, up to the first value, where that is more than half a sentence."""
+    said = message.split('"')[0].strip(" :")
+    return f" ({said})" if said.startswith("invalid") else ""
 
 
 def sqlalchemy_url(dsn: str | None) -> str:

@@ -3,8 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 
-from howdah.model.claimability import MOST_AHEAD, Claimability, Service, why_not_claimable, why_not_taken
+from howdah.model.claimability import (
+    MOST_AHEAD,
+    Claimability,
+    Service,
+    unregistered,
+    why_it_ended,
+    why_not_claimable,
+    why_not_taken,
+)
 from howdah.model.errors import HowdahError, InvalidTransition, JobNotFound
 from howdah.model.job import FINAL, Job, JobState
 from howdah.model.limits import check_name
@@ -12,6 +21,7 @@ from howdah.model.outcome import Actor, Event, Report
 from howdah.store import rows
 from howdah.store.operation import Operation, Query, Rows
 from howdah.store.settling import settle, without_lease
+from howdah.store.workers import known_kinds
 
 
 def get(job_id: int) -> Operation[Job]:
@@ -28,14 +38,14 @@ def is_unfinished(job_id: int) -> Operation[bool]:
     return bool(found) and found[0]["state"] != JobState.UNKNOWN
 
 
+def now() -> Operation[datetime]:
+    """The time by the database's clock."""
+    return (yield Query("doctor/clock"))[0]["now"]  # type: ignore[no-any-return]
+
+
 def why_not_running(job_id: int) -> Operation[str | None]:
     """Why a claim passes the job over, or None if it may be claimed now. Raises JobNotFound."""
-    found = yield Query("jobs/standing", {"id": job_id})
-    if not found:
-        raise JobNotFound(job_id)
-    row = dict(found[0])
-    now = row.pop("now")
-    return why_not_claimable(Claimability(**{**row, "state": JobState(row["state"])}), now)
+    return why_not_claimable(*(yield from _standing(job_id)))
 
 
 def why_it_waits(job_id: int) -> Operation[str]:
@@ -43,11 +53,26 @@ def why_it_waits(job_id: int) -> Operation[str]:
 
     Raises JobNotFound.
     """
-    reason = yield from why_not_running(job_id)
+    job, moment = yield from _standing(job_id)
+    if job.state in FINAL:
+        return why_it_ended((yield from get(job_id)))
+    reason = why_not_claimable(job, moment)
+    known = [] if job.kind_is_known else (yield from known_kinds())
     if reason is None:
         found = yield Query("queues/service", {"id": job_id, "most": MOST_AHEAD})
-        reason = why_not_taken(Service(**found[0])) if found else "it has just been claimed"
+        return why_not_taken(Service(**found[0]), known) if found else "it has just been claimed"
+    if job.state is JobState.SCHEDULED and not job.kind_is_known:
+        return f"{reason}, but {unregistered(job.kind, known)}"
     return reason
+
+
+def _standing(job_id: int) -> Operation[tuple[Claimability, datetime]]:
+    found = yield Query("jobs/standing", {"id": job_id})
+    if not found:
+        raise JobNotFound(job_id)
+    row = dict(found[0])
+    moment = row.pop("now")
+    return Claimability(**{**row, "state": JobState(row["state"])}), moment
 
 
 def audit(job_id: int) -> Operation[Rows]:

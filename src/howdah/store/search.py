@@ -39,10 +39,10 @@ def find(wanted: Filter | None = None, *, limit: int = 50) -> Operation[Rows]:
     return (yield _selection(found.order_by(sa.desc("id")).limit(limit)))
 
 
-def find_ids(wanted: Filter, *, limit: int | None = None) -> Operation[list[int]]:
-    """The ids of the jobs that the filter means, oldest first."""
-    found = _merged([part.order_by("id").limit(limit) for part in _parts(wanted, _id_alone)])
-    return [row["id"] for row in (yield _selection(found.order_by("id").limit(limit)))]
+def find_ids(wanted: Filter, *, limit: int | None = None) -> Operation[dict[int, str]]:
+    """The ids of the jobs that the filter means, oldest first, and the state of each."""
+    found = _merged([part.order_by("id").limit(limit) for part in _parts(wanted, _id_and_state)])
+    return {row["id"]: row["state"] for row in (yield _selection(found.order_by("id").limit(limit)))}
 
 
 def find_changing(wanted: Filter, after: int, watched: Sequence[int]) -> Operation[Rows]:
@@ -96,8 +96,8 @@ def _final(wanted: Filter, columns: Columns) -> sa.Select[Any]:
     return query
 
 
-def _id_alone(table: sa.Table, cap: Any, finished_at: Any) -> list[Any]:
-    return [table.c.id]
+def _id_and_state(table: sa.Table, cap: Any, finished_at: Any) -> list[Any]:
+    return [table.c.id, table.c.state]
 
 
 def _with_error(table: sa.Table, cap: Any, finished_at: Any) -> list[Any]:
@@ -108,7 +108,7 @@ def _with_error(table: sa.Table, cap: Any, finished_at: Any) -> list[Any]:
 
 def _without_error(table: sa.Table, cap: Any, finished_at: Any) -> list[Any]:
     return [
-        *(table.c[name] for name in ("id", "kind", "queue", "state", "attempt")),
+        *(table.c[name] for name in ("id", "kind", "queue", "state", "attempt", "excused")),
         cap.label("max_attempts"),
         *(table.c[name] for name in ("run_at", "created_at", "claimed_at")),
         finished_at.label("finished_at"),

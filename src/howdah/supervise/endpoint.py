@@ -61,17 +61,28 @@ def _requests(answers: Answers) -> type[BaseHTTPRequestHandler]:
 
         def do_GET(self) -> None:
             found = answers(self.path.partition("?")[0])
-            status, body = found or (HTTPStatus.NOT_FOUND, {"status": "not found"})
+            self._answer(*(found or (HTTPStatus.NOT_FOUND, {"status": "not found"})))
+
+        do_HEAD = do_GET  # noqa: N815
+
+        def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
+            """In JSON too. A method that we do not have is one that is not allowed."""
+            code = HTTPStatus.METHOD_NOT_ALLOWED if code == HTTPStatus.NOT_IMPLEMENTED else code
+            self.close_connection = True
+            allowed = {"Allow": "GET, HEAD"} if code == HTTPStatus.METHOD_NOT_ALLOWED else {}
+            self._answer(code, {"status": HTTPStatus(code).phrase.lower()}, **allowed)
+
+        def _answer(self, status: int, body: Mapping[str, Any], **headers: str) -> None:
             data = json.dumps(body).encode() + b"\n"
             self.send_response(status)
+            for name, value in headers.items():
+                self.send_header(name, value)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(data)))
             self.send_header("Cache-Control", "no-store")
             self.end_headers()
             if self.command != "HEAD":
                 self.wfile.write(data)
-
-        do_HEAD = do_GET  # noqa: N815
 
         def log_message(self, *_: object) -> None:
             """A probe every second is no news."""

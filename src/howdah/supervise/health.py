@@ -46,7 +46,7 @@ def answer(path: str, asked: Sequence[Asked]) -> tuple[int, dict[str, Any]] | No
 def ask(asked: Asked, path: str) -> Answer:
     """Ask one process."""
     if asked.port is None:
-        return Answer(asked, None, "none runs in this place")
+        return Answer(asked, None, "restarting")
     try:
         with closing(http.client.HTTPConnection(LOCALHOST, asked.port, timeout=PATIENCE)) as connection:
             connection.request("GET", path)

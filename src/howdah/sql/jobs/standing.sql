@@ -1,5 +1,6 @@
 -- What decides whether a job can be claimed now.
-SELECT a.state, a.attempt, a.queue, a.run_at, a.expires_at, a.worker, a.lease_expires_at, howdah.clock() AS now,
+SELECT a.state, a.attempt, a.kind, a.queue, a.run_at, a.expires_at, a.worker, a.lease_expires_at, howdah.clock() AS now,
+    EXISTS (SELECT FROM howdah.kinds k WHERE k.kind = a.kind AND k.declared IS NOT NULL) AS kind_is_known,
     EXISTS (SELECT FROM howdah.queues q WHERE q.queue = a.queue AND q.paused_at IS NOT NULL) AS queue_paused,
     a.state IN ('scheduled', 'blocked', 'available') AND a.subject IS NOT NULL AND (
         SELECT max(newer.id)
