@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -32,6 +33,10 @@ async def hang(how: str) -> str:
             subprocess.Popen([sys.executable, "-c", f"import time; time.sleep({LONG})"])
         case "exit in a child":
             await asyncio.gather(_exit(), asyncio.sleep(0.01))
+        case "asyncio's signals":
+            asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, print)
+        case "stop the loop":
+            asyncio.get_running_loop().stop()
         case "executor":
             await asyncio.to_thread(time.sleep, LONG)
     return how
@@ -41,6 +46,16 @@ async def hang(how: str) -> str:
 def hang_in_thread(ctx: Context, how: str) -> str:
     print("began", how, flush=True)
     time.sleep(LONG)
+    return how
+
+
+@job(kind="leave_a_fork")
+def leave_a_fork(ctx: Context, how: str) -> str:
+    """A child that lives on has all of the worker's descriptors, as those of multiprocessing have."""
+    if os.fork() == 0:
+        os.execvp("sleep", ["sleep", str(LONG)]) if how == "exec" else time.sleep(LONG)
+        os._exit(0)
+    print("began", how, flush=True)
     return how
 
 
@@ -54,4 +69,4 @@ async def _exit() -> None:
 
 
 if __name__ == "__main__":
-    Worker(kinds=[hang, hang_in_thread, look], grace=float(sys.argv[1]), poll=0.1).run()
+    Worker(kinds=[hang, hang_in_thread, leave_a_fork, look], grace=float(sys.argv[1]), poll=0.1).run()

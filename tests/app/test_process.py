@@ -95,6 +95,20 @@ def test_an_exit_in_a_handlers_child_task_ends_its_attempt_alone(dsn: str, start
     assert started.process.returncode == 0
 
 
+@pytest.mark.parametrize(
+    ("kind", "how"),
+    [("leave_a_fork", "sleep"), ("hang", "asyncio's signals"), ("hang", "stop the loop")],
+)
+def test_what_a_handler_has_done_to_the_process_does_not_keep_it_from_stopping(
+    dsn: str, started: Started, kind: str, how: str
+) -> None:
+    job_id = enqueue(dsn, kind, how)
+    with Client(dsn) as client:
+        assert client.wait(job_id, 20).result == how
+    assert started.stopped_in() < GRACE + BUSY_MACHINE
+    assert started.process.returncode == 0
+
+
 def test_an_idle_worker_stops_at_once_and_leaves_the_list(dsn: str, started: Started) -> None:
     with psycopg.connect(dsn, autocommit=True) as connection:
 

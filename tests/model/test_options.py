@@ -102,3 +102,12 @@ def test_a_bad_kind_is_refused():
 def test_the_bounds_belong_to_their_ranges():
     assert checked({"priority": 32_767, "max_attempts": 32_767, "delay": 0})["priority"] == 32_767
     assert checked({"priority": -32_768, "max_attempts": 1})["priority"] == -32_768
+
+
+@pytest.mark.parametrize(
+    ("day", "hours"), [((1, 1, 1), 0), ((1, 1, 1), 12), ((1, 1, 2), 1), ((9999, 12, 31), 0), ((9999, 12, 31), -12)]
+)
+def test_a_moment_that_not_every_time_zone_can_say_is_refused(day: tuple[int, int, int], hours: int) -> None:
+    """Or a client in another zone could not read the job, nor a list that it is in."""
+    with pytest.raises(InvalidOption, match="years 1 to 9999"):
+        checked({"run_at": datetime(*day, tzinfo=timezone(timedelta(hours=hours)))})

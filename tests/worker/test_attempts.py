@@ -305,3 +305,69 @@ def test_a_start_that_was_never_sent_gives_the_job_back() -> None:
     asyncio.run(work_loop(source, never).drain(limit=1))
     ((_, report),) = source.reports
     assert (report.event, report.excused) == (Event.RELEASE, True)
+
+
+class Hostile:
+    """What a handler may return: its own code exits the interpreter."""
+
+    @property
+    def __class__(self) -> type:  # type: ignore[override]
+        raise SystemExit(3)
+
+
+class HostileError(Exception):
+    def __str__(self) -> str:
+        class Text(str):
+            def __iter__(self) -> Any:
+                raise SystemExit(3)
+
+        return Text("no")
+
+
+@pytest.mark.parametrize("is_async", [True, False])
+def test_code_of_what_a_handler_returns_or_raises_ends_its_attempt_alone(is_async: bool) -> None:
+    def hostile_result() -> Any:
+        return Hostile()
+
+    def hostile_error() -> None:
+        raise HostileError
+
+    async def hostile_result_awaited() -> Any:
+        return Hostile()
+
+    async def hostile_error_awaited() -> None:
+        raise HostileError
+
+    async def good() -> None: ...
+
+    hostile = (hostile_result_awaited, hostile_error_awaited) if is_async else (hostile_result, hostile_error)
+    source = FakeSource(*(job(function.__name__) for function in hostile for _ in range(4)), *(job("good"),) * 1)
+    done = asyncio.run(work_loop(source, *hostile, good).drain())
+    assert (done.failed, done.completed) == (8, 1)
+
+
+def test_args_whose_own_code_exits_are_undecodable_and_cost_no_slot() -> None:
+    def exiting(args: Mapping[str, Any], follow_up: bool) -> dict[str, Any]:
+        raise SystemExit(3)
+
+    source = FakeSource(*(job("noop") for _ in range(8)))
+    handlers = {"noop": Handler("noop", lambda: None, False, False, exiting)}
+    loop = WorkLoop(source, handlers, WorkerSettings({"default": 4}, poll=0.01), worker=WORKER)
+    assert asyncio.run(loop.drain()).failed == 8
+    assert {report.error and report.error.event for _, report in source.reports} == {"undecodable"}
+
+
+def test_a_transaction_after_the_attempt_is_refused() -> None:
+    kept: list[Context] = []
+
+    async def keep(ctx: Context) -> None:
+        kept.append(ctx)
+
+    asyncio.run(work_loop(FakeSource(job("keep")), keep).drain())
+    with pytest.raises(RuntimeError, match="the attempt is over"):
+        kept[0].transaction()
+
+
+def test_a_failure_needs_an_error() -> None:
+    with pytest.raises(InvalidOption, match="text or an exception"):
+        Fail(None)  # type: ignore[arg-type]

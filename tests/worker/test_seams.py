@@ -373,3 +373,13 @@ def test_a_lifespan_that_just_ends_is_an_error_too() -> None:
         assert source.calls[-1] == "close"
 
     go(main)
+
+
+@pytest.mark.parametrize("error", [SystemExit(7), asyncio.CancelledError(), KeyboardInterrupt()])
+def test_an_observer_that_exits_ends_nothing(error: BaseException) -> None:
+    def exiting(event: object) -> None:
+        raise error
+
+    source = FakeSource(*(job() for _ in range(8)))
+    assert asyncio.run(worker(source, awaited, Seams(observers=(exiting,))).drain()).completed == 8
+    assert source.calls[-1] == "close"

@@ -45,6 +45,10 @@ def run_to_the_end(work: Coroutine[Any, Any, T]) -> T:
                 if task.done():
                     raise
                 log.error("%r in a task of a handler does not end the worker", exit_)
+            except RuntimeError as stopped:
+                if task.done() or loop.is_closed():
+                    raise
+                log.error("a handler has stopped the event loop, which goes on: %s", stopped)
     finally:
         left = asyncio.all_tasks(loop)
         for other in left:
@@ -85,8 +89,27 @@ class Signals:
         for number, handler in self._before.items():
             signal.signal(number, handler)
         signal.set_wakeup_fd(self._wakeup_before)
-        self._writer.close()  # which ends the thread
+        self._writer.shutdown(socket.SHUT_RDWR)  # which ends the thread, although forked processes may have it too
+        self._writer.close()
         self._thread.join()
+
+    def heard_elsewhere(self, number: int) -> None:
+        """Hear a signal although the wake-up descriptor is somebody else's, as asyncio's own signal handlers make it.
+
+        For the main thread.
+        """
+        ours = self._writer.fileno()
+        theirs = signal.set_wakeup_fd(ours, warn_on_full_buffer=False)
+        if theirs != ours:
+            with contextlib.suppress(OSError):
+                self._writer.send(bytes([number]))
+            if theirs != -1:
+                signal.set_wakeup_fd(theirs, warn_on_full_buffer=False)
+
+    def silence(self) -> None:
+        """Hear nothing, in a process that was forked from the one that listens."""
+        self._reader.close()
+        self._writer.close()
 
     def _listen(self) -> None:
         with self._reader:
@@ -145,8 +168,10 @@ def _say(level: int, what: str) -> threading.Thread:
     return thread
 
 
-def _only_wake(_number: int, _frame: object) -> None:
-    """The signal's number has been written for the thread that listens."""
+def _only_wake(number: int, _frame: object) -> None:
+    """The signal's number has been written for the thread that listens; unless somebody else has it written now."""
+    for signals in _heard_here:
+        signals.heard_elsewhere(number)
 
 
 def _forget_signals() -> None:
@@ -155,6 +180,9 @@ def _forget_signals() -> None:
         signal.set_wakeup_fd(-1)
         for number in HEARD:
             signal.signal(number, signal.SIG_DFL)
+        for signals in _heard_here:
+            signals.silence()
+        _heard_here.clear()
 
 
 _heard_here: set[Signals] = set()

@@ -64,6 +64,8 @@ class Commands(click.Group):
 
         try:
             return super().invoke(ctx)
+        except click.UsageError as error:
+            raise click.UsageError(printable(error.format_message()), error.ctx) from None
         except SchemaMismatch as error:
             complain(str(error))
             ctx.exit(BEHIND)

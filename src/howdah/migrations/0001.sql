@@ -64,7 +64,7 @@ CREATE TABLE howdah.jobs (
     -- job for ever. Names, sizes and ranges are checked at the doors: the clients and howdah.enqueue.
     CONSTRAINT a_lease_while_held CHECK ((state IN ('running', 'unknown')) = (lease_expires_at IS NOT NULL)),
     CONSTRAINT moments_are_finite CHECK (
-        run_at < '10000-01-01 00:00+00' AND isfinite(run_at) AND isfinite(created_at) AND isfinite(claimed_at)
+        run_at < '9999-12-31 00:00+00' AND isfinite(run_at) AND isfinite(created_at) AND isfinite(claimed_at)
         AND isfinite(started_at) AND isfinite(lease_expires_at) AND isfinite(expires_at)
         AND isfinite(cancel_requested_at))
 ) WITH (
@@ -539,8 +539,8 @@ BEGIN
             USING ERRCODE = '22023';
     ELSIF delay IS NOT NULL AND run_at IS NOT NULL THEN
         RAISE EXCEPTION 'howdah.enqueue: say either delay or run_at, not both' USING ERRCODE = '22023';
-    ELSIF NOT isfinite(run_at) OR run_at >= '10000-01-01 00:00+00' THEN
-        RAISE EXCEPTION 'howdah.enqueue: run_at must be a moment before the year 10000' USING ERRCODE = '22023';
+    ELSIF NOT isfinite(run_at) OR run_at >= '9999-12-31 00:00+00' OR run_at < '0001-01-02 00:00+00' THEN
+        RAISE EXCEPTION 'howdah.enqueue: run_at must be a moment of the years 1 to 9999, in every time zone' USING ERRCODE = '22023';
     ELSIF max_attempts NOT BETWEEN 1 AND 32767 THEN
         RAISE EXCEPTION 'howdah.enqueue: max_attempts must be from 1 to 32767' USING ERRCODE = '22023';
     ELSIF priority NOT BETWEEN -32768 AND 32767 THEN

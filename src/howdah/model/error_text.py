@@ -15,7 +15,7 @@ def describe(error: BaseException | str) -> tuple[str, str, str | None]:
         return "Error", head(clean(error), MAX_MESSAGE), None
     kind = head(clean(type(error).__qualname__), MAX_TYPE)
     try:
-        message = str(error)
+        message = str.__str__(str(error))  # a subclass of str may do anything
     except BaseException as broken:  # also one that exits: recording a failure must not end the worker
         message = f"(its text could not be made: {type(broken).__name__})"
     return kind, head(clean(message), MAX_MESSAGE), _traceback(error)
@@ -37,10 +37,11 @@ def tail(text: str, limit: int) -> str:
 
 
 def _traceback(error: BaseException) -> str | None:
-    if error.__traceback__ is None:
-        return None
     try:
-        text = "".join(tracebacks.format_tb(error.__traceback__))
-    except Exception:
+        where = error.__traceback__
+        if where is None:
+            return None
+        text = "".join(tracebacks.format_tb(where))
+    except BaseException:
         return None
     return tail(clean(text), MAX_TRACEBACK)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, TypedDict
 
 from howdah.model.errors import InvalidOption
@@ -19,6 +19,9 @@ from howdah.model.limits import (
     check_whole,
 )
 from howdah.model.nearest import nearest
+
+# Python's datetimes can say these days in every time zone, and no others.
+EARLIEST, LATEST = datetime(1, 1, 2, tzinfo=UTC), datetime(9999, 12, 31, tzinfo=UTC)
 
 
 class Options(TypedDict, total=False):
@@ -64,6 +67,12 @@ def _run_at(value: Any) -> datetime:
         raise InvalidOption("run_at", value, "must be a datetime")
     if value.utcoffset() is None:
         raise InvalidOption("run_at", value, "needs a time zone: datetime.now(timezone.utc), for example")
+    try:
+        inside = EARLIEST <= value.astimezone(UTC) < LATEST
+    except (OverflowError, ValueError):
+        inside = False
+    if not inside:
+        raise InvalidOption("run_at", value, "must lie in the years 1 to 9999, whatever the time zone")
     return value
 
 

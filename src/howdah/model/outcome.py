@@ -30,6 +30,8 @@ class Fail(Outcome):
 
     def __init__(self, error: str | BaseException, *, retry_in: Seconds | None = None, permanent: bool = False) -> None:
         super().__init__(error)
+        if not isinstance(error, str | BaseException):
+            raise InvalidOption("error", error, "must be text or an exception")
         self.error = error
         self.retry_in = None if retry_in is None else check_seconds("retry_in", retry_in)
         self.permanent = permanent

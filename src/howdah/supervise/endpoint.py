@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import socket
 import threading
@@ -10,7 +11,8 @@ from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self, TypeAlias
 
-SLOWEST_CLIENT = 5.0  # seconds
+SLOWEST_CLIENT = 5.0  # seconds for a whole request
+MOST_CLIENTS = 16  # at once
 
 # The status and the body for a path; None: there is no such path.
 Answers: TypeAlias = Callable[[str], tuple[int, Mapping[str, Any]] | None]
@@ -40,17 +42,46 @@ class Endpoint:
 
 
 class _Server(ThreadingHTTPServer):
+    """Answers a few at a time, each within a deadline: slow clients must not take the process's descriptors."""
+
     daemon_threads = True
+    request_queue_size = 64
 
     def __init__(self, address: tuple[str, int], requests: type[BaseHTTPRequestHandler]) -> None:
         self.address_family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
+        self._room = threading.BoundedSemaphore(MOST_CLIENTS)
         super().__init__(address, requests)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        if self._room.acquire(blocking=False):
+            super().process_request(request, client_address)
+        else:
+            self.shutdown_request(request)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        deadline = threading.Timer(SLOWEST_CLIENT, _hang_up, [request])
+        deadline.daemon = True
+        deadline.start()
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            deadline.cancel()
+            self._room.release()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that was too slow, or has gone, is no news."""
 
     def server_bind(self) -> None:
         # That of http.server looks our own name up, which may take seconds where there is no name server.
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self.socket.bind(self.server_address)
         self.server_address = self.socket.getsockname()
+
+
+def _hang_up(request: socket.socket) -> None:
+    """Wakes the thread that reads or writes it, which then closes it."""
+    with contextlib.suppress(OSError):
+        request.shutdown(socket.SHUT_RDWR)
 
 
 def _requests(answers: Answers) -> type[BaseHTTPRequestHandler]:

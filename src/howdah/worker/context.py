@@ -116,6 +116,8 @@ class Context:
         another source, or one whose driver is not psycopg; InvalidOption, when the block is entered, for a source
         that leads to another database than the worker's.
         """
+        if self._attempt.ended:
+            raise RuntimeError("the attempt is over: nothing would commit this transaction")
         if self._attempt.transaction is not None:
             raise RuntimeError("an attempt has one transaction: keep what ctx.transaction() gave")
         under = self._source.transaction(source, is_async=self._is_async)

@@ -158,7 +158,9 @@ class WorkLoop:
                 self._conclude(attempt, await self._runner.run(attempt))
                 if self._settler.full:
                     await self._settler.room()
-            except Exception:
+            except asyncio.CancelledError:
+                raise
+            except BaseException:
                 log.exception("job %d: this is a bug in the worker; its lease is left to expire", attempt.job.id)
                 self._let_go((attempt,))
             finally:

@@ -30,7 +30,7 @@ class Observers:
         for observer in self._observers:
             try:
                 observer(event)
-            except Exception:
+            except BaseException:  # sys.exit in an observer ends nothing
                 self._complain(event)
 
     def _complain(self, event: Any) -> None:

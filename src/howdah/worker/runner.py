@@ -92,7 +92,7 @@ class Runner:
             return self._unknown(job.kind)
         try:
             arguments = handler.decode(job.args, job.follow_up)
-        except Exception as error:
+        except BaseException as error:  # a type's own code may raise anything
             return Report(Event.FAIL, error=entry("undecodable", error))
         if handler.is_async:
             return await self._attempt(attempt, handler, arguments)
@@ -141,7 +141,10 @@ class Runner:
         value, error = await self._called(attempt, handler, arguments)
         attempt.ended = True
         attempt.took = self._clock() - began
-        report, commit = verdict(attempt, value, error)
+        try:
+            report, commit = verdict(attempt, value, error)
+        except BaseException as hostile:  # from the code of what was returned or raised
+            report, commit = Report(Event.FAIL, error=entry("failed", hostile)), False
         if attempt.transaction is None:
             return report
         return await self._settled(attempt, attempt.transaction, report, commit, is_async=handler.is_async)
