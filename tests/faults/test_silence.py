@@ -59,9 +59,14 @@ def test_an_answer_that_is_lost_costs_nothing(dsn: str, proxy: Proxy, conn: psyc
         wait_until(lambda: kinds.ran[made.id], what="the job to run")
         proxy.swallow()
         kinds.gate("g").set()
-        wait_until(lambda: conn.execute(SETTLED, [made.id]).fetchone(), what="the report to be committed")
+        since = time.monotonic()
+        # Where a claim's silence was noticed first, its connections are gone, and the report comes after them.
+        wait_until(
+            lambda: conn.execute(SETTLED, [made.id]).fetchone() or time.monotonic() - since > 2,
+            what="the report to be committed, or not to be sent",
+        )
         proxy.forward()
-        all_completed(dsn, [made.id, kinds.note.enqueue(client).id])
+        all_completed(dsn, [made.id, kinds.note.enqueue(client).id], 20)
         assert client.get(made.id).attempt == 1
     assert kinds.ran[made.id] == 1
 
