@@ -226,3 +226,24 @@ def test_a_lease_is_not_kept_for_a_transaction_that_never_ends() -> None:
     kept.clock.now += 31
     kept.keeper.extend()
     assert len(kept.extended()) == 1
+
+
+def test_a_report_that_follows_a_rollback_keeps_its_lease_until_it_is_settled() -> None:
+    async def main() -> None:
+        async def fail(ctx: Context) -> None:
+            async with ctx.transaction():
+                raise ValueError("no")
+
+        source = FakeSource(job(lease_seconds=0.3))
+        source.hangs = {"settle"}
+        loop = worker(source, fail, context=True)
+        working = asyncio.create_task(loop.run())
+        await source.until(lambda: "settle" in source.calls)
+        (attempt,) = loop._keeper._held
+        assert attempt.ended
+        before = len(source.extensions)
+        await source.until(lambda: len(source.extensions) >= before + 5)  # for more than one length of its lease
+        loop.abandon()
+        await working
+
+    go(main)

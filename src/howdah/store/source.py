@@ -114,6 +114,7 @@ class PooledSource(Source):
         self.budget = OWN_CONNECTIONS + HELD_CONNECTIONS + slots + threads
         self.connections = AsyncConnections(conninfo, size=OWN_CONNECTIONS + slots, contact=contact, patience=PATIENCE)
         super().__init__(self.connections)
+        self._unheard = False  # whether the last heartbeat had no answer
         self._blocking = Connections(conninfo, size=threads, contact=contact, patience=PATIENCE)
         self._keeper = KeeperConnection(conninfo, contact=contact, patience=PATIENCE)
         # Another address may be away by itself, which is the listener's trouble alone.
@@ -173,10 +174,14 @@ class PooledSource(Source):
 
     def beat(self, vitals: Vitals) -> None:
         """The heartbeat, on the keeper's connection; a worker that its database has forgotten registers again."""
-        if self._keeper.run(workers.beat(self.worker, vitals)):
+        unheard, self._unheard = self._unheard, True
+        is_new = self._keeper.run(workers.beat(self.worker, vitals))
+        if is_new:
             log.warning("this worker was not on the database's list any more: it and its kinds are written again")
+        if is_new or unheard:  # the beat that came without an answer may have been the one that was new
             self._keeper.run(sweeping.ensure_partitions())
             self._keeper.run(workers.register_kinds(self._policies, self.worker.name))
+        self._unheard = False
         self._blocking.shrink()
 
     def transaction(self, on: Any = None, *, is_async: bool) -> PsycopgTransaction | SqlalchemyTransaction:

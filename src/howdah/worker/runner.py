@@ -227,18 +227,21 @@ class Runner:
     ) -> Ended:
         """The attempt's transaction, committed together with the report or rolled back."""
         attempt.settling_at = self._clock()
-        if report is None or not commit:
-            await self._abandoned(transaction, is_async)
-            return report
         try:
-            if is_async:
-                state = await transaction.asettle(attempt.job, report)
-            else:
-                state = await self._threads.run(partial(transaction.settle, attempt.job, report))
-        except Exception as failure:
-            await self._abandoned(transaction, is_async)
-            return after_failed_settle(attempt, report, failure)
-        return Committed(report, state)
+            if report is None or not commit:
+                await self._abandoned(transaction, is_async)
+                return report
+            try:
+                if is_async:
+                    state = await transaction.asettle(attempt.job, report)
+                else:
+                    state = await self._threads.run(partial(transaction.settle, attempt.job, report))
+            except Exception as failure:
+                await self._abandoned(transaction, is_async)
+                return after_failed_settle(attempt, report, failure)
+            return Committed(report, state)
+        finally:
+            attempt.settling_at = None  # a report that is left goes the normal way, and its lease is kept for it
 
     async def _abandoned(self, transaction: Transaction, is_async: bool) -> None:
         if is_async:
