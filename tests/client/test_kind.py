@@ -198,3 +198,9 @@ def test_a_module_of_kinds_needs_no_driver():
     )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert out.stdout.strip() == "[]"
+
+
+def test_a_program_that_does_not_use_sqlalchemy_does_not_load_it():
+    code = "import sys; from howdah import *; print([m for m in ('sqlalchemy', 'alembic') if m in sys.modules])"
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout.strip() == "[]"

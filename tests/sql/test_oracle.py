@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 from psycopg import Connection
 
+from howdah.model.claimability import why_not_claimable
 from howdah.model.errors import JobNotClaimable
 from howdah.model.job import UNSTARTED, JobState
 from howdah.model.outcome import Actor, ErrorEntry, Event, Report
@@ -155,7 +156,7 @@ def test_a_claim_takes_exactly_the_jobs_of_which_nothing_says_why_not(
         make_job(conn, "scheduled", kind=name, subject="s")
     if paused:
         run(conn, jobs.pause(name))
-    why_not = run(conn, jobs.why_not_running(job))
+    why_not = why_not_claimable(*run(conn, jobs.standing(job)))
     claimed = [job.id for job in run(conn, claiming.claim({name: 5}, 5, worker="w"))]
     assert claimed == ([job] if why_not is None else [])
 

@@ -95,8 +95,7 @@ def resolve(dsn: str | None, ids: tuple[int, ...], state: str, note: str, output
     howdah jobs resolve 42 --as completed --note "the parcel is in the ledger"
     howdah jobs resolve 43 44 --as available --note "nothing was sent"
     """
-    from howdah.model.limits import check_name
-    from howdah.store.bulk import MAX_NOTE
+    from howdah.model.limits import MAX_NOTE, check_name
     from howdah.store.bulk import resolve as step
 
     check_name("note", note, limit=MAX_NOTE)

@@ -57,7 +57,7 @@ CHECKS: tuple[Check, ...] = (
         "unknown-kinds",
         "kinds",
         work_rules.unknown_kinds,
-        "no job has waited a minute for a kind that no worker has registered",
+        "no job has waited a minute for a handler that no worker has",
     ),
     Check("lost-workers", "workers", work_rules.lost_workers, "every worker on the list is alive"),
     Check("stuck-slots", "workers", work_rules.stuck_slots, "no handler runs on after its lease or its time"),

@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import sqlalchemy as sa
-
 from howdah.migrations.steps import DROP, LEDGER, LOCK, VERSION, step
 
 if TYPE_CHECKING:
@@ -39,6 +37,8 @@ def script_location() -> Path:
 
 
 def _version(op: Operations) -> int:
+    import sqlalchemy as sa  # here, since every client imports this package
+
     connection = op.get_bind()
     if not connection.execute(sa.text(LEDGER)).scalar():
         return 0
@@ -50,4 +50,6 @@ def _execute(op: Operations, statement: str) -> None:
     if context.as_sql:
         context.impl.static_output(f"{statement};")  # compiled for a driver, each % would be printed twice
     else:
+        import sqlalchemy as sa
+
         op.execute(sa.text(statement.replace(":", "\\:")))  # a colon would be taken for a bind parameter

@@ -18,6 +18,7 @@ MAX_ATTEMPTS = 32_767
 MAX_TAGS = 100
 MAX_HEADERS = 16 * 1024  # bytes of JSON
 MAX_BATCH = 10_000
+MAX_NOTE = 10_000  # bytes of what an operator says
 
 
 def check_name(option: str, value: object, *, limit: int = MAX_NAME) -> str:

@@ -9,7 +9,7 @@ import psycopg
 
 from howdah.model.errors import HowdahError
 from howdah.model.job import Job, JobState
-from howdah.model.limits import check_name
+from howdah.model.limits import MAX_NOTE, check_name
 from howdah.store import jobs
 from howdah.store.drivers import lacks_partition
 from howdah.store.operation import Operation, Procedure
@@ -18,8 +18,6 @@ from howdah.store.sweeping import ensure_partitions
 # Where each job stands now, or why it did not take the step.
 Answers: TypeAlias = Mapping[int, JobState | Exception]
 Step: TypeAlias = Callable[[Sequence[int]], Operation[Answers]]
-
-MAX_NOTE = 10_000  # bytes
 
 
 def cancel(ids: Sequence[int]) -> Procedure[Answers]:

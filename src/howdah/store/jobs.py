@@ -16,7 +16,7 @@ from howdah.model.claimability import (
 )
 from howdah.model.errors import HowdahError, InvalidTransition, JobNotFound
 from howdah.model.job import FINAL, Job, JobState
-from howdah.model.limits import check_name
+from howdah.model.limits import MAX_NOTE, check_name
 from howdah.model.outcome import Actor, Event, Report
 from howdah.store import rows
 from howdah.store.operation import Operation, Query, Rows
@@ -43,9 +43,14 @@ def now() -> Operation[datetime]:
     return (yield Query("doctor/clock"))[0]["now"]  # type: ignore[no-any-return]
 
 
-def why_not_running(job_id: int) -> Operation[str | None]:
-    """Why a claim passes the job over, or None if it may be claimed now. Raises JobNotFound."""
-    return why_not_claimable(*(yield from _standing(job_id)))
+def standing(job_id: int) -> Operation[tuple[Claimability, datetime]]:
+    """What decides whether a claim takes the job, and the time by the database's clock. Raises JobNotFound."""
+    found = yield Query("jobs/standing", {"id": job_id})
+    if not found:
+        raise JobNotFound(job_id)
+    row = dict(found[0])
+    moment = row.pop("now")
+    return Claimability(**{**row, "state": JobState(row["state"])}), moment
 
 
 def why_it_waits(job_id: int) -> Operation[str]:
@@ -53,7 +58,7 @@ def why_it_waits(job_id: int) -> Operation[str]:
 
     Raises JobNotFound.
     """
-    job, moment = yield from _standing(job_id)
+    job, moment = yield from standing(job_id)
     if job.state in FINAL:
         return why_it_ended((yield from get(job_id)))
     reason = why_not_claimable(job, moment)
@@ -64,15 +69,6 @@ def why_it_waits(job_id: int) -> Operation[str]:
     if job.state is JobState.SCHEDULED and not job.kind_is_known:
         return f"{reason}, but {unregistered(job.kind, known)}"
     return reason
-
-
-def _standing(job_id: int) -> Operation[tuple[Claimability, datetime]]:
-    found = yield Query("jobs/standing", {"id": job_id})
-    if not found:
-        raise JobNotFound(job_id)
-    row = dict(found[0])
-    moment = row.pop("now")
-    return Claimability(**{**row, "state": JobState(row["state"])}), moment
 
 
 def audit(job_id: int) -> Operation[Rows]:
@@ -112,7 +108,7 @@ def resolve(job_id: int, state: JobState, note: str) -> Operation[Job]:
     Raises InvalidTransition for a job that is not unknown, or that is outdated and should become
     available; JobNotFound.
     """
-    check_name("note", note, limit=10_000)
+    check_name("note", note, limit=MAX_NOTE)
     done = yield from settle(
         [(without_lease(job_id), Report(Event.RESOLVE))], actor=Actor.OPERATOR, targets=[state], note=note
     )

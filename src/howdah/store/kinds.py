@@ -9,11 +9,9 @@ from typing import Any
 import msgspec
 
 from howdah.model.job import Policy
-from howdah.model.limits import check_name
+from howdah.model.limits import MAX_NOTE, check_name
 from howdah.model.policy import checked_changes
 from howdah.store.operation import Operation, Query, Row, Rows
-
-MAX_NOTE = 10_000
 
 
 def every() -> Operation[Rows]:

@@ -1,4 +1,4 @@
-"""Queues as operators see them; `pause` and `resume` are in `store/jobs.py`."""
+"""Queues as operators see them. `pause` and `resume` are in `store/jobs.py`: clients need them, and not SQLAlchemy."""
 
 from __future__ import annotations
 

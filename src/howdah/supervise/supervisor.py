@@ -35,7 +35,6 @@ class Place:
     due: float = 0.0
     quick: int = 0
     first_end: End | None = None
-    last_end: End | None = None
     child: Child | None = None
 
     @property
@@ -143,7 +142,7 @@ class Supervisor:
                 log.error("%s did not stop in time and is killed", place.name)
                 child.kill()
             return
-        name, place.child, place.last_end = place.name, None, end
+        name, place.child = place.name, None
         place.first_end = place.first_end or end
         if self._stop_asked_at is not None:
             if not policy.stopped_well(end):
