@@ -14,7 +14,20 @@ from howdah.worker.attempt import Attempt
 from howdah.worker.context import Context
 from howdah.worker.health import Pulses
 from howdah.worker.leasekeeper import LeaseKeeper
-from tests.worker.fake_source import DEADLINE, THEN, Clock, FakeSource, go, job, wait_for_thread, work_loop
+from howdah.worker.loop import WorkLoop
+from howdah.worker.settings import WorkerSettings
+from tests.worker.fake_source import (
+    DEADLINE,
+    THEN,
+    WORKER,
+    Clock,
+    FakeSource,
+    go,
+    handler,
+    job,
+    wait_for_thread,
+    work_loop,
+)
 
 
 class Kept:
@@ -301,3 +314,30 @@ def test_leases_that_end_together_are_one_line_in_the_log(caplog: pytest.LogCapt
     assert "leases could not be extended in time: the results of 30 attempts are refused" in record.getMessage()
     assert record.getMessage().endswith(" and 20 more")
     assert all(attempt.lost for attempt in kept.attempts)
+
+
+@pytest.mark.parametrize("needs_start", [False, True])
+def test_nothing_begins_on_a_lease_that_ended_while_the_process_was_stopped(needs_start: bool) -> None:
+    """The fence has no turn between SIGCONT and the handler's first instruction: it is not even started here."""
+
+    async def main() -> None:
+        async def late() -> None:
+            raise AssertionError("it must not begin")
+
+        clock = Clock()
+        source = FakeSource(job("late", needs_start=needs_start))
+        source.keeps_leases = False
+        answer = source.start if needs_start else source.claim
+
+        async def stopped(*asked: Any) -> Any:
+            answered = await answer(*asked)
+            clock.now += 61
+            return answered
+
+        setattr(source, answer.__name__, stopped)
+        settings = WorkerSettings({"default": 1}, poll=0.01)
+        handlers = {"late": handler(late, "late")}
+        await WorkLoop(source, handlers, settings, worker=WORKER, clock=clock).drain(limit=1)
+        assert source.reports == []
+
+    go(main)

@@ -169,6 +169,8 @@ class Runner:
             except Exception as error:
                 attempt.ask("lost")
                 log.warning("job %d is not begun and left to expire, its start failed: %r", attempt.job.id, error)
+        if attempt.fence_at <= self._clock():
+            attempt.ask("lost")  # the process was stopped for so long, and the fence's thread has not had its turn yet
         return attempt.cancel is None
 
     async def _called(self, attempt: Attempt, handler: Handler, arguments: dict[str, Any]) -> Returned:
